@@ -28,7 +28,7 @@ struct Asked {
     policy: Arc<Policy>,
     subject: Arc<KnownSubject>,
     tells: Tells,
-    /// The name of the rule that allowed a planned call, for the call's audit event.
+    /// The rule that allowed a planned call, for its audit event.
     allows: Option<Cell<Option<Arc<str>>>>,
 }
 
@@ -40,7 +40,7 @@ enum Tells {
 type Named<'a> = (TargetKind, &'a str, &'a str, Option<&'a RawJson>);
 
 impl Access {
-    /// Reads the rules in force. Without rules, everything is allowed and the checks are free.
+    /// Without rules, everything is allowed and the checks are free.
     pub(crate) fn of(config: &Config, caller: &Caller) -> Self {
         let policy = config.policies.as_ref().map(|it| it.current());
         let Some(policy) = policy.filter(|policy| !policy.is_open()) else {
@@ -72,13 +72,13 @@ impl Access {
         self.0.as_ref()?.allows.as_ref()?.take()
     }
 
-    /// Records only denials from now on, because the audit trail already has the earlier decision.
+    /// Records only denials, because the audit trail has the earlier decision.
     pub(crate) fn once_more(self) -> Self {
         let tells = Tells::Denials;
         Self(self.0.map(|asked| Asked { tells, ..asked }))
     }
 
-    /// Returns access to everything, for work that Shoal allowed when the caller asked for the work.
+    /// Returns access to everything, for work that Shoal allowed at the caller's request.
     pub(crate) fn granted() -> Self {
         Self(None)
     }
@@ -128,8 +128,8 @@ impl Access {
         )
     }
 
-    /// Decides whether a resource may be read. A URI that the backend does not list must be allowed
-    /// in every spelling that a server may read, and denied in no spelling.
+    /// A URI that the backend does not list must be allowed in every spelling that a server may
+    /// read, and denied in no spelling.
     pub(crate) fn resource(&self, catalog: &Catalog, uri: &str, pool: &str) -> bool {
         let Some(asked) = &self.0 else {
             return true;
@@ -174,7 +174,7 @@ impl Access {
 }
 
 impl Asked {
-    /// Finds a denial of the URI under another spelling that a server may read.
+    /// Finds a denial under another spelling that a server may read.
     fn against_other_readings(&self, uri: &str, pool: &str, catalog: &Catalog) -> Option<Decision> {
         let decide = |uri: &str| {
             let named = (TargetKind::Resource, uri, pool, None);

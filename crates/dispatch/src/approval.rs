@@ -62,7 +62,7 @@ impl Answer {
         asked(call, continues, outcome);
     }
 
-    /// Builds a tool result, so that the model reads why the tool did not run.
+    /// Builds a tool result, from which the model reads why the tool did not run.
     pub(crate) fn refusal(&self) -> CallOutcome {
         self.explained("The tool was not run.")
     }
@@ -101,10 +101,7 @@ fn asked(call: &Call, continues: Option<CallId>, outcome: ApprovalOutcome) {
     audit::asked(&subject, outcome);
 }
 
-/// Writes the `elicitation/create` that asks for approval.
-///
-/// # Errors
-/// The answer to the call, if its client cannot ask a person.
+/// Fails with the call's answer if its client cannot ask a person.
 pub(crate) fn question(view: &View, call: &Call, pool: &str) -> Result<RawJson, CallOutcome> {
     let caller = &call.caller;
     if !declares(&caller.capabilities, ClientCapability::ElicitationForm) {

@@ -1,5 +1,3 @@
-//! Writes audit events about calls.
-
 use std::time::Duration;
 
 use shoal_ports::{Call, CallId, CallOutcome, Caller, ClientInfo};
@@ -32,7 +30,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Records the end of a call. The outcome is computed only if it is recorded.
+/// Computes the outcome only if it is recorded.
 pub(crate) fn ended(
     call: &Subject<'_>,
     took: Duration,
@@ -60,7 +58,7 @@ pub(crate) fn left(call: &Subject<'_>, took: Duration) {
     });
 }
 
-/// Records a call that the rules allow but that does not begin.
+/// Records an allowed call that does not begin.
 pub(crate) fn allowed(call: &Subject<'_>) {
     audit::record(Kind::Policy, |event| {
         event.set(attributes::OUTCOME, PolicyOutcome::Allowed.as_str());

@@ -1,4 +1,4 @@
-//! Counts and limits the calls that wait for a worker. An autoscaler reads the counts.
+//! Autoscalers read the number of calls that wait for a worker.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,10 +23,7 @@ pub(crate) struct AwaitingCall {
 }
 
 impl Awaiting {
-    /// Counts a call as waiting.
-    ///
-    /// # Errors
-    /// The limit on waiting calls is reached.
+    /// Fails at the limit on waiting calls.
     pub(crate) fn enter(
         &self,
         pool: &Arc<str>,

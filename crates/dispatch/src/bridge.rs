@@ -30,7 +30,7 @@ pub(crate) use retry::{Continued, continued, may_continue};
 use crate::worker_call::WorkerCall;
 
 pub(crate) trait Bridge: Send + 'static {
-    /// Returns the next event, or `None` after `Finished`.
+    /// Returns `None` after `Finished`.
     fn next(&mut self) -> impl Future<Output = Option<CallEvent>> + Send;
 }
 

@@ -1,5 +1,3 @@
-//! The merged catalog of all pools.
-
 mod budget;
 mod checker;
 mod compiled;
@@ -54,7 +52,7 @@ use crate::shape::Shaping;
 
 pub(crate) struct Readings {
     pub(crate) whole: Vec<String>,
-    /// The spellings with folded case and slashes that some servers read.
+    /// Spellings with folded case and slashes.
     pub(crate) loose: Vec<String>,
 }
 
@@ -64,14 +62,14 @@ pub(crate) struct Pool {
     pub(crate) compiled: Arc<CompiledPool>,
 }
 
-/// Everything that the server offers. Immutable and replaced as a whole.
+/// All pools' offers, merged. Immutable and replaced as a whole.
 #[derive(Debug)]
 pub(crate) struct Catalog {
-    /// Identifies this catalog among all catalogs of the process.
+    /// Unique in the process.
     number: u64,
     tools: HashMap<String, OfferedTool, RandomState>,
     prompts: HashMap<String, OfferedPrompt>,
-    /// The pool of each resource, by URI.
+    /// Pools by their resources' URIs.
     resources: HashMap<String, Arc<str>>,
     templates: Vec<(UriTemplate, Arc<str>)>,
     /// Pools that offer or declare resources.
@@ -84,7 +82,7 @@ pub(crate) struct Catalog {
     extension_pools: Vec<ExtensionPool>,
     pub(crate) requires_tasks: bool,
     lists: Lists,
-    /// Digests of tools, resources and prompts, equal on every node with the same offer.
+    /// Equal on every node with the same offer.
     pub(crate) versions: [u64; 3],
     pub(crate) conflicts: Vec<Conflict>,
     pub(crate) degraded: Vec<Degraded>,
@@ -131,8 +129,7 @@ impl Catalog {
         self.prompts.get(name)
     }
 
-    /// Returns the pool with prompts if there is only one. Its backend may have prompts that it does not
-    /// list.
+    /// Returns the only pool with prompts, which may have unlisted ones.
     pub(crate) fn only_pool_of_prompts(&self) -> Option<&Arc<str>> {
         match self.prompt_pools.as_slice() {
             [only] => Some(only),
@@ -178,7 +175,7 @@ impl Catalog {
         }
     }
 
-    /// Estimates the catalog's size in bytes, without the data that it shares with its pools.
+    /// Estimates bytes, without data shared with pools.
     pub(crate) fn bytes(&self) -> usize {
         const EACH: usize = 256;
         let tools = self.tools.keys().map(|name| 3 * name.len() + EACH);
@@ -216,7 +213,7 @@ impl Catalog {
         self.resources.contains_key(uri)
     }
 
-    /// Returns the spellings of an unlisted URI, or `None` if they lead to different resources.
+    /// `None` if the spellings lead to different resources.
     pub(crate) fn readings(uri: &str) -> Option<Readings> {
         let ResourceUri { whole, loose, .. } = ResourceUri::read(uri)?;
         Some(Readings { whole, loose })

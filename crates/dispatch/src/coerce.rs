@@ -1,6 +1,5 @@
-//! Coerces arguments for pools that ask for it. Shoal rewrites the client's message first, so that
-//! approvals, sealed states, the journal, the audit trail and the server see the same text (ADR
-//! 49).
+//! Shoal rewrites the client's message first, so that approvals, sealed states, the journal, the
+//! audit trail and the server see the same text (ADR 49).
 
 use shoal_protocol::{Body, Message, Method, RawJson, RawObject};
 
@@ -8,7 +7,7 @@ use crate::config::ArgumentPolicy;
 use crate::pools::View;
 use crate::slow_checks::AT_ONCE;
 
-/// Coerces the arguments in a message, except those that take long to check.
+/// Skips arguments that take long to check.
 pub(crate) fn body(view: &View, body: &mut Body) {
     match body {
         Body::Single(message) => coerce(view, message),

@@ -209,10 +209,9 @@ pub struct ServerInfo {
 pub(crate) struct PoolSettings {
     pools: BTreeMap<String, PoolConfig>,
     coerces: bool,
-    /// Pools that the configuration no longer names. Their rules stay while they are offered, so
-    /// that hidden items stay hidden.
+    /// Pools that the configuration no longer names. Their rules still hide items.
     dropped: BTreeSet<String>,
-    /// Whether pools that the configuration does not name take no calls.
+    /// Unnamed pools take no calls.
     only_named: bool,
 }
 
@@ -248,8 +247,7 @@ impl PoolSettings {
         !self.only_named || self.pools.contains_key(name) && !self.is_dropped(name)
     }
 
-    /// Returns how calls wait for a pool's worker. `None` if the pool may not scale to zero or is no longer
-    /// named.
+    /// `None` if the pool may not scale to zero or is no longer named.
     pub(crate) fn scale_to_zero(&self, name: &str) -> Option<&ScaleToZero> {
         let settings = self.pools.get(name)?;
         (settings.scale_to_zero.as_ref()).filter(|_| !self.is_dropped(name))
@@ -264,7 +262,7 @@ impl PoolSettings {
         self.pools.get(name).unwrap_or(&DEFAULTS)
     }
 
-    /// Replaces the settings of these pools. `None` means that the configuration no longer names the pool.
+    /// `None` means that the configuration no longer names the pool.
     pub(crate) fn change(&mut self, pools: BTreeMap<String, Option<PoolConfig>>) {
         for (name, settings) in pools {
             match settings {

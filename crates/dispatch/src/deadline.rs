@@ -1,13 +1,11 @@
-//! Computes the deadline that a worker gets for a call.
-
 use shoal_ports::{Call, SessionId};
 use shoal_protocol::{Era, RawJson, RawObject};
 use tokio::time::Instant;
 
 use crate::config::Config;
 
-/// Computes the worker's deadline. It is later for a call that may wait for a person, because the
-/// edge enforces that call's own limit.
+/// A call that may wait for a person has a later deadline, because the edge enforces that call's
+/// own limit.
 pub(crate) fn worker_deadline(call: &Call, config: &Config) -> Instant {
     match may_be_parked(call) || is_askable_task(call) {
         true => call.deadline + config.parking_time,

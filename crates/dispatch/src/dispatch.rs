@@ -1,5 +1,3 @@
-//! The public interface of the dispatcher.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -33,8 +31,8 @@ impl Dispatch {
         }
     }
 
-    /// Adds a worker and follows its announcements until it is removed. A worker with the same id
-    /// is replaced, and its running calls continue.
+    /// Adds a worker and follows its announcements until removal. Replaces a worker with the same
+    /// id, whose running calls continue.
     ///
     /// # Panics
     /// Outside a Tokio runtime.
@@ -49,7 +47,7 @@ impl Dispatch {
             None => tracing::info!(worker = %id, %pool, "a worker joined"),
         }
         let ready = said.catalog.is_some();
-        // Adds the worker first, so that its announcements come from a known worker.
+        // The worker must be known before its announcements come.
         self.shared.add(worker.clone(), said);
         let weak = Arc::downgrade(&self.shared);
         let forward = crate::watch::resource_updates(weak.clone(), pool.clone(), updates);
@@ -67,7 +65,7 @@ impl Dispatch {
         self.shared.keep(&id, tasks);
     }
 
-    /// Removes a worker. Its running calls continue, but it gets no new ones. Returns whether the
+    /// Removes a worker from the choice for new calls; running calls continue. Returns whether the
     /// worker was registered.
     pub fn remove_worker(&self, worker: &WorkerId) -> bool {
         let (removed, lingers) = self.shared.remove(worker);
@@ -86,82 +84,80 @@ impl Dispatch {
         removed
     }
 
-    /// Replaces the settings of these pools for all calls planned from now on. With `None`, the
-    /// configuration no longer names a pool, which keeps its settings while workers offer it.
-    /// Clients are told about changed lists.
+    /// Replaces pools' settings for calls planned from now on, and announces changed lists. With
+    /// `None`, the configuration no longer names a pool, which keeps its settings while workers
+    /// offer it.
     pub fn configure(&self, pools: BTreeMap<String, Option<PoolConfig>>) {
         if !pools.is_empty() {
             self.shared.configure(pools);
         }
     }
 
-    /// Sets the pools that other nodes know. While such a pool is expected here, unknown names are
-    /// refused as safe to retry. An expected pool is waited for as long as a pool without workers
-    /// stays listed.
+    /// Sets the pools that other nodes know. While Shoal expects such a pool here, it refuses
+    /// unknown names as safe to retry. It waits for as long as a pool without workers stays listed.
     pub fn expect(&self, pools: &BTreeSet<String>) {
         self.shared.expect(pools);
     }
 
-    /// Lists the remembered offers of pools that are scaled to zero and not known here yet.
+    /// Lists remembered offers of unknown pools that are scaled to zero.
     pub fn recall(&self, pools: Vec<(String, Arc<PoolCatalog>)>) {
         self.shared.recall(pools);
     }
 
-    /// Returns the catalogs of the pools that may scale to zero, for nodes that start later.
+    /// Returns catalogs of pools that may scale to zero, for nodes that start later.
     pub fn to_remember(&self) -> Vec<Memorable> {
         self.shared.to_remember()
     }
 
-    /// Returns the pools that may scale to zero and that their workers have removed. They stay
-    /// unlisted until a worker joins.
+    /// Returns pools that may scale to zero and were removed. They stay unlisted until a worker
+    /// joins.
     pub fn to_forget(&self) -> Vec<Arc<str>> {
         self.shared.to_forget()
     }
 
-    /// Returns the pools that may scale to zero and whose catalogs are unknown.
+    /// Returns pools that may scale to zero and whose catalogs are unknown.
     pub fn unknown_scaled_pools(&self) -> Vec<String> {
         self.shared.unknown_scaled_pools()
     }
 
-    /// Returns a receiver that wakes when the pools or their workers change.
+    /// Wakes when the pools or their workers change.
     pub fn changes(&self) -> watch::Receiver<()> {
         self.shared.changes()
     }
 
-    /// Applies the nodes' agreement on which pool keeps a contested name, by the keys of
+    /// Applies the nodes' agreement on contested names, by the keys of
     /// [`contested`](Self::contested).
     pub fn agree(&self, names: &BTreeMap<String, String>) {
         self.shared.agree(names);
     }
 
-    /// Returns the names that several pools offer, each with the pool that keeps it here.
+    /// Returns the names that several pools offer, and the pool that keeps each here.
     pub fn contested(&self) -> BTreeMap<String, String> {
         contested(&self.shared.view().catalog.conflicts)
     }
 
-    /// Tells clients that their lists may have changed because new [rules](Config::policies) are in
-    /// force.
+    /// Announces possibly changed lists, because new [rules](Config::policies) are in force.
     pub fn rules_changed(&self) {
         self.shared.rules_changed();
     }
 
-    /// Returns the pools whose tools are known here.
+    /// Returns the pools with known tools.
     pub fn known_pools(&self) -> BTreeSet<String> {
         let view = self.shared.view();
         view.known_pools().map(ToString::to_string).collect()
     }
 
-    /// Returns whether every pool that other nodes know has joined here.
+    /// Whether every pool that other nodes know has joined here.
     pub fn is_whole(&self) -> bool {
         self.shared.view().is_whole()
     }
 
-    /// Returns the conflicts between pools, for `/readyz` and the status.
+    /// Returns the pools' conflicts, for `/readyz` and the status.
     pub fn conflicts(&self) -> Vec<Conflict> {
         self.shared.view().catalog.conflicts.clone()
     }
 
-    /// Lists the tools whose name, title or pool contains `filter`, ignoring case. The order is unspecified.
+    /// Finds tools by name, title or pool, ignoring case. The order is unspecified.
     pub fn tools(&self, filter: &str) -> Vec<ToolReport> {
         self.shared.view().catalog.reports(filter)
     }
@@ -171,25 +167,24 @@ impl Dispatch {
         self.shared.view().catalog.detail(name)
     }
 
-    /// Counts the calls in flight on this node.
+    /// Counts this node's calls in flight.
     pub fn in_flight(&self) -> usize {
         self.shared.in_flight.len()
     }
 
-    /// Lists the calls in flight on this node, the oldest first. With `session`, only that
-    /// session's calls.
+    /// Lists this node's calls in flight, the oldest first; with `session`, only that session's.
     pub fn calls(&self, session: Option<&SessionId>, limit: usize) -> Listing<CallReport> {
         self.shared.in_flight.list(session, limit)
     }
 
-    /// Cancels a call in flight, whoever started it. Returns `false` if the call is not on this
-    /// node. Its caller sees a cancelled call.
+    /// Cancels a call in flight; its caller sees a cancelled call. `false` if the call is not on
+    /// this node.
     pub fn cancel(&self, call: CallId, reason: &str) -> bool {
         self.shared.in_flight.cancel(call, reason)
     }
 
-    /// Stops all calls without a session, now and from now on, because this process ends. Returns
-    /// their number. Callers get an answer at once, and the tools are told to stop.
+    /// Stops calls without a session, also later ones, because this process ends. Returns their
+    /// number. Callers get an answer at once, and tools are told to stop.
     pub fn stop_without_session(&self) -> usize {
         self.shared.in_flight.stop_without_session()
     }

@@ -1,10 +1,10 @@
-//! Functions that `scripts/fuzz` calls, compiled only with `--cfg fuzzing`.
+//! Entry points for `scripts/fuzz`.
 
 use shoal_protocol::RawJson;
 
 use crate::catalog::fuzz::{check, readings};
 
-/// Matches a client's URI against a worker's template, given on two lines.
+/// Matches a URI against a worker's template, given on two lines.
 pub fn resource_uri(text: &str) {
     let (uri, template) = text.split_once('\n').unwrap_or((text, "x:{+a}/{b}"));
     readings(uri, template);

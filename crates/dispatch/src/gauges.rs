@@ -123,8 +123,8 @@ fn list(shared: &Weak<Shared>, report: &mut dyn FnMut(&str, EntryKind, u64)) {
     }
 }
 
-/// Allows telemetry to use a new view's names. Old names stay, because some reports come late and a
-/// process may have several dispatchers.
+/// Old names stay allowed in telemetry, because some reports come late and a process may have
+/// several dispatchers.
 pub(crate) fn name(view: &View, before: &Arc<Catalog>) {
     let known = &metrics().known;
     known.add(NameKind::Pool, view.pools.keys().map(Arc::clone));

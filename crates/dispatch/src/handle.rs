@@ -1,5 +1,3 @@
-//! The caller's handle of a call whose worker may change.
-
 mod answer_relay;
 
 use std::collections::HashMap;
@@ -15,21 +13,21 @@ use answer_relay::AnswerRelay;
 
 use crate::bridge::Allowance;
 
-/// Passes cancellations and answers to the call's worker, and collects answers to Shoal's own
-/// questions.
+/// Passes cancellations and answers to the call's current worker, and collects answers to Shoal's
+/// own questions.
 pub(crate) struct CallHandle {
     state: Mutex<HandleState>,
     changed: Notify,
-    /// The worker where a call without a session first ran for this caller.
+    /// The worker where a sessionless call first ran for this caller.
     bound: OnceLock<Bound>,
     /// The call's time limit, if open questions pause it.
     allowance: OnceLock<Arc<Allowance>>,
 }
 
 struct HandleState {
-    /// Controls the call at its worker. `None` if another reader controls the call.
+    /// The worker's control; `None` if another reader has it.
     below: Option<Arc<AnswerRelay>>,
-    /// The offset of this round's ask ids, because every round has its own range. Subtracted for the worker.
+    /// The offset of this round's ask ids. Subtracted for the worker.
     base: u64,
     round: Option<Round>,
     cancelled: Option<String>,
@@ -70,12 +68,12 @@ impl CallHandle {
         let _ = self.allowance.set(allowance);
     }
 
-    /// Controls the same run of the call over a new path, and repeats a cancellation and unconfirmed answers.
+    /// Controls the same run over a new path, and repeats a cancellation and unconfirmed answers.
     pub(crate) fn reattached(&self, below: Arc<dyn CallControl>) {
         self.follow(below, true);
     }
 
-    /// Controls another run or round of the call. Drops the old run's answers, but repeats a cancellation.
+    /// Controls another run or round. Drops the old run's answers, but repeats a cancellation.
     pub(crate) fn restarted(&self, below: Arc<dyn CallControl>) {
         self.follow(below, false);
     }
@@ -93,7 +91,7 @@ impl CallHandle {
         }
     }
 
-    /// Gives up control, because another reader has the call. Answers on their way stay unconfirmed.
+    /// Gives up control to another reader. Answers on their way stay unconfirmed.
     pub(crate) fn superseded(&self) {
         if let Some(relay) = self.state.lock().below.take() {
             relay.closed();
@@ -118,14 +116,14 @@ impl CallHandle {
         self.state.lock().cancelled.clone()
     }
 
-    /// Waits until the caller cancels the call. Cancel safe.
+    /// Waits for the caller's cancellation. Cancel safe.
     pub(crate) async fn cancelled(&self) {
         while !self.is_cancelled() {
             self.changed.notified().await;
         }
     }
 
-    /// Returns a new handle for the call's next caller, or `None` if this caller has cancelled the call.
+    /// Returns the next caller's handle, or `None` if this caller has cancelled.
     pub(crate) fn hand_over(&self) -> Option<Arc<Self>> {
         let mut state = self.state.lock();
         let below = state.below.take()?;
@@ -139,7 +137,7 @@ impl CallHandle {
         });
     }
 
-    /// Waits until every question of the round has its answer. Cancel safe.
+    /// Waits for the answers to all of the round's questions. Cancel safe.
     pub(crate) async fn answers(&self) -> Result<HashMap<AskId, Outcome>, CancelledByCaller> {
         loop {
             {
@@ -152,7 +150,7 @@ impl CallHandle {
                     _ => return Ok(state.round.take().map(|r| r.answers).unwrap_or_default()),
                 }
             }
-            // A notification between the check and the wait leaves a permit behind.
+            // A notification before the wait leaves a permit.
             self.changed.notified().await;
         }
     }

@@ -1,4 +1,4 @@
-//! The calls in flight on this node, which operators list and cancel.
+//! This node's calls in flight, which operators list and cancel.
 //!
 //! A call enters before Shoal chooses a worker, and leaves when its last event is read or its
 //! reader stops.
@@ -26,7 +26,7 @@ use crate::audit;
 
 const LONGEST_TARGET: usize = 160;
 
-/// The calls in flight, the oldest first, because call ids grow with time.
+/// The oldest first, because call ids grow with time.
 #[derive(Default)]
 pub(crate) struct InFlight(Mutex<Table>);
 
@@ -36,8 +36,7 @@ struct Table {
     stopped: bool,
 }
 
-/// A call may be in flight twice: its session's next owner may start it while the earlier run is
-/// still read.
+/// A session's next owner may start a call whose earlier run is still read.
 type Key = (CallId, u64);
 
 struct CallEntry {
@@ -134,7 +133,7 @@ impl InFlight {
         }
     }
 
-    /// Cancels a call, at the latest once it has a control. Returns whether the call is here.
+    /// Cancels a call, at the latest once it has a control. `false` if it is not here.
     pub(crate) fn cancel(&self, call: CallId, reason: &str) -> bool {
         let found: Vec<_> = {
             let table = self.0.lock();
@@ -147,7 +146,7 @@ impl InFlight {
         !found.is_empty()
     }
 
-    /// Stops calls without a session, even later ones. Returns the number of stopped calls.
+    /// Stops calls without a session, also later ones. Returns the number of stopped calls.
     pub(crate) fn stop_without_session(&self) -> usize {
         let found: Vec<_> = {
             let mut table = self.0.lock();
@@ -284,7 +283,7 @@ impl InFlightCall {
         self.entry.started(&running);
         let entry = Arc::clone(&self.entry);
         let has_session = entry.caller.session.is_some();
-        // A call that the dispatcher answered itself has already ended.
+        // The dispatcher answered this call itself.
         if running.worker.is_none() {
             running
                 .events

@@ -19,8 +19,8 @@ use crate::pools::{CircuitState, Member, Wanted};
 use crate::worker_call::{Origin, WorkerCall};
 
 impl Dispatch {
-    /// Starts a call without waiting. Returns `None` without side effects if that is impossible. The normal
-    /// path starts the call then.
+    /// Returns `None` without side effects if the call would have to wait. Then the normal path
+    /// starts the call.
     pub(crate) fn start_here(&self, plan: &CallPlan) -> Option<RunningCall> {
         let CallPlan {
             call,
@@ -40,7 +40,7 @@ impl Dispatch {
             key: None,
             by: Some((Asker::from(&call.caller), &call.method)),
         };
-        // A call that tries a failing worker again takes the normal path, which waits for its result.
+        // A circuit's trial waits for its result on the normal path.
         if member.circuit_of(&wanted) != CircuitState::Closed {
             return None;
         }
@@ -71,7 +71,7 @@ impl Dispatch {
         Some(RunningCall::ended(outcome, started.worker))
     }
 
-    /// Continues a call that has not ended at its start.
+    /// Continues a call that has not ended yet.
     fn goes_on(
         &self,
         call: &Call,

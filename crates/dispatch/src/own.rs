@@ -1,7 +1,7 @@
 //! Lists that differ by caller, because of the server or of a session's own process.
 //!
-//! Workers announce which callers have their own lists. Shoal calls the list methods in such a
-//! caller's name and keeps the answers. All other items come from the shared catalog.
+//! Workers announce these callers. Shoal calls the list methods in their names and keeps the
+//! answers. All other items come from the shared catalog.
 //!
 //! | file | its part |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! Tracks whether this node knows all pools.
 //!
-//! Workers connect in their own time, so a starting node knows some pools before others. Until all
-//! are known, unknown names are refused as safe to retry, and lists wait, both for a limited time.
+//! Workers connect in their own time. Until a starting node knows all pools, it refuses unknown
+//! names as safe to retry, and lists wait, both for a limited time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::config::{Config, PoolSettings};
 
-/// How long no new pool may join before the lists count as whole. Workers connect to all nodes at
+/// Without a new pool for this time, the lists count as whole. Workers connect to all nodes at
 /// about the same time.
 const QUIET: Duration = Duration::from_millis(700);
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -24,7 +24,7 @@ pub(crate) struct Picture {
     settles_until: Instant,
     /// When a pool last announced its first catalog.
     newest: Option<Instant>,
-    /// Pools that other nodes know, each with the end of the wait for it.
+    /// Other nodes' pools, each with the end of the wait for it.
     expected: Arc<BTreeMap<Arc<str>, Instant>>,
 }
 
@@ -43,8 +43,8 @@ impl Picture {
         self.newest = Some(now);
     }
 
-    /// Sets the pools that other nodes know. Returns whether they changed. A pool that is already expected
-    /// keeps its time limit.
+    /// Sets other nodes' pools. Returns whether they changed. An expected pool keeps its time
+    /// limit.
     pub(crate) fn expect(&mut self, pools: &BTreeSet<String>, settings: &PoolSettings) -> bool {
         let named = |(pool, known): (&String, &Arc<str>)| pool.as_str() == known.as_ref();
         if pools.len() == self.expected.len() && pools.iter().zip(self.expected.keys()).all(named) {

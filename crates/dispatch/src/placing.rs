@@ -1,5 +1,3 @@
-//! Chooses the worker for a planned call.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,8 +55,8 @@ impl Dispatch {
         place(view, wish, tried).ok()
     }
 
-    /// Waits for a worker, up to `reconnect_wait` or, for a pool that may scale to zero, its `wait` if that
-    /// is longer. The future holds all state of the wait, so dropping it ends the wait.
+    /// Waits up to `reconnect_wait` or, if longer, the `wait` of a pool that may scale to zero.
+    /// Dropping the future ends the wait.
     pub(crate) async fn worker_in_time(
         &self,
         call: &Call,
@@ -120,7 +118,7 @@ impl Shared {
     /// Waits for a worker of a pool at zero that may know the call's target.
     ///
     /// # Errors
-    /// The answer to the call: no worker came in time, or too many calls wait.
+    /// The call's answer: no worker came in time, or too many calls wait.
     pub(crate) async fn worker_of(&self, pool: &Arc<str>, call: &Call) -> Result<(), CallOutcome> {
         let waited = self
             .in_time(pool, call, |view| any_worker(view, pool))
@@ -128,7 +126,7 @@ impl Shared {
         waited.map_err(|(failure, reason)| shed(pool, failure, reason))
     }
 
-    /// Signals to the autoscaler that a pool at zero needs a worker.
+    /// Tells the autoscaler that a pool at zero needs a worker.
     pub(crate) fn wake(self: &Arc<Self>, pool: &Arc<str>, principal: &Principal) {
         if self.awaiting.has(pool, principal) {
             return;
@@ -158,7 +156,7 @@ impl Shared {
         mut look: impl FnMut(&View) -> Result<T, (CallFailure, ShedReason)>,
     ) -> Result<T, (CallFailure, ShedReason)> {
         let began = Instant::now();
-        // Fetched anew each time, because a held view would keep old data in memory.
+        // A held view would keep old data in memory.
         let scale = self.view().settings.scale_to_zero(pool).cloned();
         let mut patience = self.config.reconnect_wait();
         let _awaiting = match &scale {

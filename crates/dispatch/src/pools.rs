@@ -1,5 +1,3 @@
-//! The registered workers, and the view by which Shoal dispatches calls.
-
 mod affinity;
 mod balance;
 mod circuit;
@@ -30,7 +28,7 @@ use crate::config::PoolSettings;
 use crate::own::OwnPools;
 use crate::picture::{NOT_WHOLE, Picture, not_ready};
 
-/// The data by which Shoal dispatches calls. Immutable and replaced as a whole.
+/// The registered workers as dispatched to. Immutable and replaced as a whole.
 pub(crate) struct View {
     pub(crate) catalog: Arc<Catalog>,
     fleet: Arc<Fleet>,
@@ -57,12 +55,12 @@ impl Deref for View {
 #[derive(Default)]
 pub(crate) struct PoolView {
     pub(crate) ready: Vec<Arc<Member>>,
-    /// The pool's workers that take no calls.
+    /// Workers that take no calls.
     pub(crate) waiting: Vec<Arc<Member>>,
     pub(crate) announced: bool,
-    /// Whether the pool was removed: all its workers have announced this, and only finish their calls.
+    /// All workers announced the pool's removal, and only finish their calls.
     pub(crate) removed: bool,
-    /// Whether this node's configuration does not name the pool.
+    /// The configuration does not name the pool.
     pub(crate) unnamed: bool,
 }
 
@@ -70,10 +68,10 @@ pub(crate) struct Member {
     pub(crate) id: WorkerId,
     pub(crate) pool: Arc<str>,
     pub(crate) worker: Arc<dyn Worker>,
-    /// Why the worker is not ready or, if it is ready, which of its items are degraded.
+    /// Why the worker is not ready or, if ready, which items are degraded.
     pub(crate) detail: Option<String>,
     pub(crate) circuit: Arc<Circuit>,
-    /// The worker's tools, if they differ from the pool's list.
+    /// Set if they differ from the pool's list.
     tools: Option<Arc<HashSet<String>>>,
     headers: Arc<[Arc<str>]>,
     seed: u64,
@@ -81,10 +79,10 @@ pub(crate) struct Member {
 
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Wanted<'a> {
-    /// The tool's name at the backend.
+    /// The name at the backend.
     pub(crate) tool: Option<&'a str>,
     pub(crate) key: Option<AffinityKey>,
-    /// The caller and its method, without which failures are not counted.
+    /// Without caller and method, failures are not counted.
     pub(crate) by: Option<(Asker<'a>, &'a Method)>,
 }
 
@@ -108,7 +106,7 @@ impl Member {
         self.worker.announcement().borrow().is_leaving()
     }
 
-    /// Returns the caller with only those headers that the worker asks for.
+    /// Keeps only headers that the worker asks for.
     pub(crate) fn told(&self, caller: &Arc<Caller>) -> Arc<Caller> {
         if caller.headers.is_empty() {
             return Arc::clone(caller);
@@ -138,7 +136,7 @@ impl Member {
         self.circuit.is_well() || (wanted.failure_key()).is_none_or(|key| self.circuit.enter(&key))
     }
 
-    /// Returns whether the worker can take the call, ignoring its circuit.
+    /// Ignores the worker's circuit.
     fn can_take(&self, tool: Option<&str>) -> bool {
         self.is_reachable() && self.has(tool)
     }
@@ -235,7 +233,7 @@ impl View {
         ready.is_some_and(|ready| ready.iter().any(|member| member.is_reachable()))
     }
 
-    /// Chooses a worker of `pool` that is not in `tried`.
+    /// Chooses a worker that is not in `tried`.
     ///
     /// # Errors
     /// `NotExecuted`, with the reason why no worker is ready.
@@ -261,7 +259,7 @@ impl View {
         }
     }
 
-    /// Explains why an item may be missing, without naming a pool that rules may hide.
+    /// Does not name a pool that rules may hide.
     pub(crate) fn unannounced(&self, has_rules: bool) -> Option<CallFailure> {
         match self.not_announced()? {
             CallFailure::NotReady { retry_after, .. } if has_rules => Some(CallFailure::NotReady {
@@ -289,7 +287,7 @@ impl View {
         self.picture.unsettled(now, |pool| self.knows(pool))
     }
 
-    /// Returns whether a server is starting, which may take minutes.
+    /// A server's start may take minutes.
     pub(crate) fn starts(&self) -> bool {
         self.pools.values().any(PoolView::starts)
     }

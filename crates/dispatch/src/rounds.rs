@@ -1,20 +1,20 @@
-//! Rounds of a call whose backend returns `InputRequiredResult`.
+//! Each `InputRequiredResult` begins a round.
 //!
-//! Every round is a separate call at the worker. Its id derives from the call's id and the round,
-//! so any node that continues the call starts the same round, which runs once. Event numbers
-//! contain the round above the worker's own number.
+//! Every round is a separate call at the worker. Its id derives from call and round, so any node
+//! that continues the call starts the same round, which runs once. Event numbers contain the round
+//! above the worker's own number.
 
 use sha2::{Digest as _, Sha256};
 use shoal_ports::CallId;
 
-/// The round's bit position in an event number, above a worker's own numbers.
+/// Above a worker's own event numbers.
 const ROUND_SHIFT: u32 = 32;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {
     /// Counted from 0.
     pub(crate) round: u32,
-    /// The worker's number of an event of the round, or 0 before the first.
+    /// The worker's event number, or 0 before the first.
     pub(crate) seen: u64,
 }
 
@@ -30,8 +30,8 @@ impl Position {
         u64::from(self.round) << ROUND_SHIFT | self.seen
     }
 
-    /// Returns the position before the event. The event's effects carry it until they are complete,
-    /// so that a new reader receives the event again.
+    /// The event's effects carry this position until they are complete, so that a new reader
+    /// receives the event again.
     pub(crate) fn before(self) -> Self {
         Self {
             seen: self.seen.saturating_sub(1),
@@ -40,7 +40,7 @@ impl Position {
     }
 }
 
-/// Derives a round's id. The first round has the call's id.
+/// The first round has the call's id.
 pub(crate) fn round_id(call: CallId, round: u32) -> CallId {
     if round == 0 {
         return call;
@@ -51,8 +51,7 @@ pub(crate) fn round_id(call: CallId, round: u32) -> CallId {
         .chain_update(round.to_be_bytes())
         .finalize();
     let mut bytes = *call.as_bytes();
-    // Keeps the time, from which a worker of an older release tells whether it may have forgotten
-    // the call.
+    // A worker of an older release tells by the time whether it may have forgotten the call.
     bytes[6..].copy_from_slice(&hash[..10]);
     bytes[6] = 0x70 | bytes[6] & 0x0f;
     bytes[8] = 0x80 | bytes[8] & 0x3f;

@@ -1,5 +1,3 @@
-//! Delays answers about the whole catalog until all pools are known.
-
 use std::time::Duration;
 
 use shoal_ports::{CallFailure, SettledFacts};
@@ -10,15 +8,12 @@ use crate::picture::{NOT_WHOLE, not_ready};
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a request waits for a starting server. Clients and proxies time out after a minute.
+/// Limits the wait for a starting server. Clients and proxies time out after a minute.
 pub(crate) const STARTS_WITHIN: Duration = Duration::from_secs(50);
 
 impl Dispatch {
-    /// Waits until the lists hold every pool that can be known now, within
-    /// [`settle_within`](crate::Config::settle_within).
-    ///
-    /// # Cancel safety
-    /// Cancel safe.
+    /// Waits until the lists hold every pool that can be known, within
+    /// [`settle_within`](crate::Config::settle_within). Cancel safe.
     pub async fn settled(&self) {
         let mut changes = self.shared.changes();
         while let Some(wait) = self.shared.view().unsettled() {
@@ -26,7 +21,7 @@ impl Dispatch {
         }
     }
 
-    /// Waits like [`settled`](Self::settled), but at most as long as a request may.
+    /// Waits like [`settled`](Self::settled), up to a request's limit.
     ///
     /// # Errors
     /// `NotReady` if a pool is still missing then.
@@ -36,15 +31,14 @@ impl Dispatch {
         settled.map_err(|_| not_ready(NOT_WHOLE.to_owned()))
     }
 
-    /// Implements [`Dispatcher::settled_facts`](shoal_ports::Dispatcher::settled_facts).
     pub(crate) async fn facts_in_time(&self) -> Result<SettledFacts, CallFailure> {
         let lacks = self.anything_by(Instant::now() + STARTS_WITHIN).await?;
         let facts = self.shared.facts.borrow().clone();
         Ok(SettledFacts { facts, lacks })
     }
 
-    /// Waits until the lists are settled and not empty. If pools are still missing at the end, returns the
-    /// refusal to send.
+    /// Waits until the lists are settled and not empty. Returns a refusal if pools are still
+    /// missing.
     ///
     /// # Errors
     /// `NotReady` if the lists stay empty.

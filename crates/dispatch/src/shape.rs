@@ -1,4 +1,4 @@
-//! Shapes a result for its caller's era, and changes as little of the backend's text as possible.
+//! Changes as little of the backend's text as possible.
 
 mod legacy;
 
@@ -51,7 +51,7 @@ impl CacheHint {
 
 impl Shaping {
     pub(crate) fn new(server_info: &RawJson, config: &Config, is_for_all: bool) -> Self {
-        // A shared cache could leak the items of one caller to another.
+        // A shared cache could leak one caller's items to another.
         let scope = |scope| match config.policies.is_some() || !is_for_all {
             true => CacheScope::Private,
             false => scope,
@@ -66,7 +66,7 @@ impl Shaping {
         }
     }
 
-    /// Shapes an outcome. `typed` tells whether the result may have a `resultType`.
+    /// `typed` tells whether the result may have a `resultType`.
     pub(crate) fn outcome(
         &self,
         revision: Revision,
@@ -88,15 +88,14 @@ impl Shaping {
         }
     }
 
-    /// Shapes a page. `ttl_ms` is the backends' limit on caching.
+    /// `ttl_ms` is the backends' limit on caching.
     pub(crate) fn list(&self, page: &RawJson, ttl_ms: Option<u64>) -> RawJson {
         let own = ttl_ms.map_or(Duration::MAX, Duration::from_millis);
         let hint = CacheHint::new(self.list_ttl.min(own), self.list_scope);
         self.modern(page, Some(&hint))
     }
 
-    /// Inserts missing members after the opening brace. Other bytes stay, except that a `_meta`
-    /// gains a member.
+    /// Inserts missing members. Other bytes stay, except that a `_meta` gains a member.
     fn modern(&self, result: &RawJson, hint: Option<&CacheHint>) -> RawJson {
         if !result.is_object() {
             return result.clone();
@@ -151,16 +150,16 @@ impl Shaping {
     }
 }
 
-/// Replaces an error code that has another meaning for a caller of `revision`.
+/// Replaces a code with another meaning for a caller of `revision`.
 fn known_to(revision: Revision, mut error: RpcError) -> RpcError {
     let is_modern = revision.era() == Era::Modern;
     match error.code {
         code::RESOURCE_NOT_FOUND if is_modern => error.code = code::INVALID_PARAMS,
         code::MISSING_CLIENT_CAPABILITY if is_modern => {}
-        // Before 2026-07-28, a missing capability has the code of invalid parameters.
+        // Before 2026-07-28, a missing capability has the code of an invalid request.
         code::MISSING_CLIENT_CAPABILITY => error.code = code::INVALID_REQUEST,
         code::URL_ELICITATION_REQUIRED if revision == Revision::V2025_11_25 => {}
-        // Only an edge may send these codes, or the caller's era lacks them.
+        // Only an edge sends these codes, or the caller's era lacks them.
         code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION | code::URL_ELICITATION_REQUIRED => {
             error = foreign(error);
         }

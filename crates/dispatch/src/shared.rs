@@ -1,5 +1,3 @@
-//! The shared state of one dispatcher.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -90,7 +88,7 @@ impl Shared {
         self.view.read().clone()
     }
 
-    /// Returns a receiver that wakes when the view changes or a worker is reachable again.
+    /// Wakes when the view changes or a worker is reachable again.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }
@@ -105,7 +103,7 @@ impl Shared {
         self.registry.lock().keep(worker, tasks);
     }
 
-    /// Removes a worker. Returns whether it was registered and, if it was its pool's last, when to
+    /// Returns whether the worker was registered and, for a pool's last worker, when to
     /// [check](Self::look) the pool.
     pub(crate) fn remove(&self, worker: &WorkerId) -> (bool, Option<Duration>) {
         let mut registry = self.registry.lock();
@@ -192,13 +190,12 @@ impl Shared {
         }
     }
 
-    /// Rebuilds the view and the facts without the view's lock, so that calls continue with the old
-    /// view.
+    /// Rebuilds without the view's lock, so that calls continue with the old view.
     fn refresh(&self, registry: &mut Registry) {
         let before = self.view();
         let (view, facts) = registry.view(&self.config, &before);
         gauges::name(&view, &before.catalog);
-        // Sent before the view, so that the capabilities of a visible pool are known.
+        // Sent first, so that a visible pool's capabilities are known.
         let (versions, own) = (facts.versions, facts.own.clone());
         publish(&self.facts, |known| {
             *known = ServerFacts {
@@ -209,13 +206,13 @@ impl Shared {
         });
         *self.view.write() = Arc::new(view);
         self.changes.send_replace(());
-        // Sent after the view, because session owners query the view when they read this.
+        // Session owners query the view when they read this.
         publish(&self.facts, |facts| facts.own = own);
         self.tell(versions);
     }
 
-    /// Tells clients that lists have changed. Later changes wait until other nodes have had time to learn of
-    /// them too.
+    /// Announces changed lists. Later changes wait until other nodes have had time to learn of them
+    /// too.
     fn tell(&self, versions: [u64; 3]) {
         let wait = self.config.announce_after;
         *self.newest.lock() = versions;

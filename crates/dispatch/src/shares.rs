@@ -1,4 +1,4 @@
-//! Counts the uses of a resource, with a limit in total and per principal.
+//! Limits uses of a resource in total and per principal.
 
 use shoal_ports::{Principal, PrincipalCounts};
 
@@ -14,10 +14,7 @@ pub(crate) enum Full {
 }
 
 impl Shares {
-    /// Counts one more use by a principal.
-    ///
-    /// # Errors
-    /// A limit is reached.
+    /// Fails at a limit.
     pub(crate) fn enter(
         &mut self,
         principal: &Principal,

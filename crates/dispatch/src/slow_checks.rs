@@ -1,5 +1,3 @@
-//! Runs slow argument checks on a few blocking threads.
-
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -14,16 +12,16 @@ use crate::catalog::{Budget, Tool, Verdict};
 use crate::config::ArgumentPolicy;
 use crate::shares::Shares;
 
-/// The budget on the call's own thread, about as long as the rest of the call's path.
+/// The call's own thread checks for about as long as the rest of the call's path takes.
 pub(crate) const AT_ONCE: Budget = Budget {
     steps: 20_000,
     stack: 256 << 10,
     time: Duration::from_millis(20),
 };
-/// Bytes of stack and processor time that a check may use on a blocking thread.
+/// Bytes of stack and processor time for a check on a blocking thread.
 const STACK: usize = 1 << 20;
 const TIME: Duration = Duration::from_secs(5);
-/// Maximum argument checks that run or wait, in total and per principal.
+/// Checks that run or wait, in total and per principal.
 const MOST: usize = 64;
 const MOST_OF_PRINCIPAL: usize = 16;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -47,7 +45,7 @@ struct CheckPermit {
 }
 
 impl Check {
-    /// Checks the arguments on the call's own thread. Returns `None` if the quick budget is too small.
+    /// `None` if the quick budget is too small.
     pub(crate) fn at_once(&self) -> Option<Result<(), CallOutcome>> {
         match self.run(AT_ONCE) {
             Ok(Verdict::TooComplex) => None,
@@ -96,8 +94,7 @@ impl Checking {
         })
     }
 
-    /// Checks arguments on a blocking thread. The inner error answers a call with invalid
-    /// arguments.
+    /// The inner error answers a call with invalid arguments.
     ///
     /// # Errors
     /// Too many checks are waiting.
@@ -116,7 +113,7 @@ impl Checking {
         let thread = thread.expect("the semaphore is never closed");
         let budget = self.budget;
         let checked = spawn_blocking(move || {
-            // Held until the check ends, even if the caller stops waiting.
+            // Held until the check ends, even without a waiting caller.
             let _held = (thread, room);
             check.answer(check.run(budget))
         });
@@ -141,7 +138,7 @@ impl Drop for CheckPermit {
     }
 }
 
-/// Writes a tool error, which the model can act on (SEP-1303).
+/// A tool error, which the model can act on (SEP-1303).
 fn execution_error(text: &str) -> CallOutcome {
     let text = RawJson::of(text);
     CallOutcome::Result(RawJson::from_valid(

@@ -1,5 +1,3 @@
-//! The dispatcher's state for operators.
-
 use serde::Serialize;
 use shoal_ports::{ListScope, WorkerLoad};
 
@@ -9,16 +7,16 @@ use crate::pools::{CircuitState, Member, PoolView, View};
 
 const TOLD: usize = 64 * 1024;
 
-/// The dispatcher's state at one moment.
+/// The dispatcher's state for operators.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Status {
     /// All pools, by name.
     pub pools: Vec<PoolStatus>,
     /// Conflicts between pools.
     pub conflicts: Vec<Conflict>,
-    /// Tools that are served without part of their description.
+    /// Tools without part of their description.
     pub degraded: Vec<Degraded>,
-    /// Calls that wait for a modern client's answers.
+    /// Calls that wait for modern clients' answers.
     pub parked: usize,
     /// Resources with subscribers.
     pub subscriptions: usize,
@@ -31,32 +29,31 @@ pub struct PoolStatus {
     pub name: String,
     /// Whether a worker takes calls.
     pub ready: bool,
-    /// Whether the pool has no workers and is only listed for a while.
+    /// Whether the pool has no workers and stays listed for a while.
     pub lingering: bool,
-    /// Whether the pool was removed from its workers' configuration, and they finish their last
-    /// calls.
+    /// Whether workers only finish their last calls, because their configuration removed the pool.
     pub removed: bool,
-    /// Whether the pool takes no calls because this node's configuration does not name it.
+    /// Whether the pool takes no calls, because this node's configuration does not name it.
     pub unnamed: bool,
-    /// Calls that wait for a worker of the pool.
+    /// Calls that wait for a worker.
     pub awaiting: usize,
-    /// Which callers share the pool's lists. The counts below cover all callers.
+    /// Which callers share the lists. The counts below cover all callers.
     pub lists: ListScope,
-    /// Callers whose sessions or processes have changed their lists.
+    /// Callers with lists of their own.
     pub own_lists: usize,
-    /// Tools served on this node.
+    /// Served tools.
     pub tools: usize,
-    /// Prompts served on this node.
+    /// Served prompts.
     pub prompts: usize,
-    /// Resources served on this node.
+    /// Served resources.
     pub resources: usize,
-    /// Resource templates served on this node.
+    /// Served resource templates.
     pub resource_templates: usize,
-    /// Operations that could not become tools, with reasons.
+    /// Operations that could not become tools, and why.
     pub left_out: Vec<String>,
-    /// Tools whose schemas are listed with less detail than the backend's, with reasons.
+    /// Tools with shortened schemas, and how.
     pub cut: Vec<String>,
-    /// The pool's workers, ready ones first.
+    /// The workers, ready ones first.
     pub workers: Vec<WorkerStatus>,
 }
 
@@ -67,21 +64,21 @@ pub struct WorkerStatus {
     pub id: String,
     /// The worker's pool.
     pub pool: String,
-    /// The worker's node, if the id names it (`<pool>@<node>`).
+    /// The node, if the id names it (`<pool>@<node>`).
     pub node: Option<String>,
-    /// Whether the worker says that it takes calls.
+    /// Whether the worker accepts calls.
     pub ready: bool,
-    /// Whether this node's connection to the worker is open.
+    /// Whether this node has a connection to the worker.
     pub reachable: bool,
-    /// The state of the worker's circuit.
+    /// The circuit's state.
     pub circuit: CircuitState,
-    /// Calls that the worker runs.
+    /// Running calls.
     pub running: usize,
-    /// Calls that wait in the worker's queue.
+    /// Queued calls.
     pub queued: usize,
     /// Calls that can run at once.
     pub capacity: usize,
-    /// Why the worker is not ready, or which of its items are degraded.
+    /// Why the worker is not ready, or which items are degraded.
     pub detail: Option<String>,
 }
 
@@ -125,7 +122,7 @@ impl Status {
     }
 }
 
-/// Returns `left_out` and `cut` of the first ready worker. Workers with the same catalog have equal ones.
+/// Workers with the same catalog have equal `left_out` and `cut`.
 fn told(pool: &PoolView) -> (Vec<String>, Vec<String>) {
     let first = pool.ready.first();
     let catalog = first.and_then(|member| member.worker.announcement().borrow().catalog.clone());

@@ -1,5 +1,3 @@
-//! Resource subscriptions, counted per URI and held at every worker of a pool.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +13,7 @@ use tokio::time::timeout;
 use crate::pools::View;
 use crate::shared::Shared;
 
-/// How long workers may take to unsubscribe. A new subscriber of the URI waits for this, too.
+/// Limits unsubscribing, for which a new subscriber of the URI waits too.
 const UNSUBSCRIBED_WITHIN: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
@@ -26,16 +24,16 @@ pub(crate) struct Subscriptions {
 struct Subscription {
     pool: Arc<str>,
     subscribers: usize,
-    /// Whether the pool's workers watch the resource. Not set if the pool's lists differ by caller.
+    /// Whether the pool's workers watch the resource. Not set if lists differ by caller.
     watched: bool,
     entries: usize,
-    /// Held during requests to workers, so that the first and the last subscriber do not race.
+    /// Held during workers' requests, so that the first and the last subscriber do not race.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Subscriptions {
-    /// Adds a subscriber. For the first one, the pool's workers subscribe. If the future is dropped, the
-    /// subscriber does not count.
+    /// Adds a subscriber of a URI. The pool's workers subscribe for the first. If the future is
+    /// dropped, the subscriber does not count.
     ///
     /// # Errors
     /// All workers refused.
@@ -50,7 +48,7 @@ impl Subscriptions {
             if !subscription.watched {
                 subscription.pool = pool.clone();
             }
-            // Set first, so that a worker that joins meanwhile subscribes too.
+            // Set first, so that a worker that joins meanwhile subscribes.
             std::mem::replace(&mut subscription.watched, true)
         });
         if !was_watched && let Err(refused) = entry.subscribe().await {
@@ -61,16 +59,14 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// Removes a subscriber. After the last one, the workers unsubscribe. Completes even if the future is
-    /// dropped.
+    /// The workers unsubscribe after the last subscriber. Completes even if the future is dropped.
     pub(crate) async fn remove(shared: &Arc<Shared>, uri: &str) {
         if let Some(entry) = SubscriptionEntry::existing(shared, uri) {
             let _ = tokio::spawn(entry.leave()).await;
         }
     }
 
-    /// Follows a worker's announcement, and subscribes the worker if it `appears`. Pools with lists
-    /// per caller have no subscriptions.
+    /// Subscribes a worker that `appears`. Pools with lists per caller have no subscriptions.
     pub(crate) async fn follow(
         shared: &Arc<Shared>,
         pool: &str,
@@ -110,8 +106,7 @@ impl Subscriptions {
     }
 }
 
-/// An operation on a subscription. Dropping the last one removes a subscription without
-/// subscribers.
+/// The last operation's drop removes a subscription without subscribers.
 struct SubscriptionEntry {
     shared: Arc<Shared>,
     uri: String,
@@ -162,7 +157,7 @@ impl SubscriptionEntry {
         ready(&self.shared.view(), &pool)
     }
 
-    /// Makes the workers subscribe. If no worker is ready, the next one subscribes.
+    /// If no worker is ready, the next one subscribes.
     async fn subscribe(&self) -> Result<(), RpcError> {
         let mut asked = UnsubscribeGuard {
             entry: self,
@@ -230,7 +225,7 @@ impl Drop for SubscriptionEntry {
     }
 }
 
-/// Unsubscribes the workers if the operation that subscribes them is dropped.
+/// Unsubscribes the workers if their subscription is dropped.
 struct UnsubscribeGuard<'e> {
     entry: &'e SubscriptionEntry,
     answered: bool,

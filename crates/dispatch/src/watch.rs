@@ -1,5 +1,3 @@
-//! Follows one worker's announcements and resource updates.
-
 use std::sync::{Arc, Weak};
 
 use shoal_ports::{Announcement, ListScope, OwnLists, ResourceUpdated, Worker};
@@ -10,8 +8,7 @@ use tokio::sync::{broadcast, watch};
 use crate::shared::Shared;
 use crate::subscriptions::Subscriptions;
 
-/// Passes announcements to the registry. A worker that disappears stays registered as not ready
-/// until it is removed.
+/// A worker that disappears stays registered as not ready until it is removed.
 pub(crate) async fn announcements(
     shared: Weak<Shared>,
     worker: Arc<dyn Worker>,
@@ -52,7 +49,7 @@ pub(crate) async fn own_lists(
     }
 }
 
-/// Passes on resource updates. If some were missed, every subscribed resource may have changed.
+/// If updates were missed, every subscribed resource may have changed.
 pub(crate) async fn resource_updates(
     shared: Weak<Shared>,
     pool: Arc<str>,

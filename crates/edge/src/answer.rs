@@ -1,5 +1,3 @@
-//! Writes complete answers: JSON, refusals, acknowledgements.
-
 use std::time::Duration;
 
 use axum::body::Body;
@@ -14,7 +12,7 @@ use crate::refused::Refused;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Spare capacity: hyper reuses an answer's header table for the connection's next request.
+/// Spare capacity: hyper reuses the header table for the connection's next request.
 const REQUEST_HEADERS: usize = 12;
 
 const WEBSOCKET_VERSION: HeaderValue = HeaderValue::from_static("13");
@@ -34,7 +32,7 @@ pub(crate) fn empty(status: StatusCode) -> Response {
     response
 }
 
-/// Sets `Retry-After` in whole seconds, at least 1.
+/// In whole seconds, at least 1.
 pub(crate) fn retry_after(response: &mut Response, wait: Duration) {
     let seconds = seconds(wait);
     if let Ok(value) = HeaderValue::from_str(&seconds.to_string()) {

@@ -1,5 +1,3 @@
-//! Audit events about authentication and exhausted quotas.
-
 use std::net::IpAddr;
 
 use http::request::Parts;
@@ -53,7 +51,7 @@ pub(crate) fn not_enough(
     });
 }
 
-/// Records an exhausted quota. The principal is unknown if the quota counts addresses.
+/// The principal is unknown if the quota counts addresses.
 pub(crate) fn over_quota(quota: &str, subject: &QuotaSubject, principal: Option<&Principal>) {
     audit::record(Kind::Quota, |event| {
         event.set(attributes::OUTCOME, "refused");

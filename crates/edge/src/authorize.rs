@@ -1,5 +1,3 @@
-//! Authenticates the caller of a request and checks its grant.
-
 use std::net::IpAddr;
 
 use http::request::Parts;
@@ -44,8 +42,7 @@ pub(crate) async fn authenticate(
     authenticated
 }
 
-/// Returns whether to record the authentication. A connection shows the same token with each request, and
-/// only the first is recorded.
+/// Whether to record the authentication: only the first of a connection with the same token.
 fn is_news(
     last: &LastToken,
     from: Option<IpAddr>,
@@ -64,7 +61,7 @@ fn is_news(
     }
 }
 
-/// Reads the token of `Authorization: Bearer …` or `DPoP …`.
+/// Reads `Authorization: Bearer …` or `DPoP …`.
 pub(crate) fn token(headers: &HeaderMap) -> Option<(Scheme, &[u8])> {
     let value = headers.get(header::AUTHORIZATION)?.as_bytes();
     let (name, token) = value.split_at_checked(memchr(b' ', value)?)?;

@@ -1,5 +1,3 @@
-//! Calls that are answered on their session's single stream, and their quota places.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -15,7 +13,8 @@ use crate::places::Places;
 type Key = (SessionId, RequestId);
 type Calls = Mutex<HashMap<Key, SharedPlaces, RandomState>>;
 
-/// The calls that await answers. A cheap handle.
+/// Calls that are answered on their session's single stream, and their quota places. A cheap
+/// handle.
 #[derive(Clone, Default)]
 pub(crate) struct AwaitedAnswers(Arc<Calls>);
 
@@ -26,8 +25,8 @@ pub(crate) struct Expected {
 }
 
 impl AwaitedAnswers {
-    /// Registers a call whose answer will come on the session's single stream. Returns `None` if a running
-    /// call has the same id, because the session refuses the new one.
+    /// Registers a call. `None` if a running call has the same id, because the session refuses the
+    /// new one.
     pub(crate) fn expect(
         &self,
         session: &SessionId,

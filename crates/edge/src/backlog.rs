@@ -1,8 +1,8 @@
 //! Limits the bytes of answers that wait to be written, per node and per principal.
 //!
-//! At a limit, Shoal drops answers that made no progress for [`STILL`], the longest-stalled first:
-//! the principal's own, or those of the node's largest holder. If that frees too little, the new
-//! answer is dropped and its client gets an error.
+//! At a limit, Shoal drops answers without progress for [`STILL`], the longest-stalled first: the
+//! principal's own, or those of the node's largest holder. If that frees too little, the new
+//! answer's client gets an error.
 //!
 //! Requests have a separate budget (`body_budget.rs`).
 
@@ -19,7 +19,7 @@ use crate::load::Load;
 use crate::refusal::BacklogFull;
 use crate::writing::Writing;
 
-/// Maximum bytes of an answer that is not counted. The number of requests limits such answers.
+/// Answers up to this size are not counted, because the number of requests limits them.
 pub(crate) const SMALL: usize = 16 << 10;
 const STILL: Duration = Duration::from_secs(1);
 
@@ -56,7 +56,7 @@ pub(crate) struct Reader {
 
 impl Backlog {
     pub(crate) fn new(limits: &NodeLimits, load: Load) -> Self {
-        // A single answer of any size fits if no other answer is waiting.
+        // A single answer of any size fits.
         Self(Arc::new(BacklogInner {
             node: limits.answers_waiting_bytes,
             per_principal: limits.answers_waiting_bytes_per_principal,
@@ -94,7 +94,7 @@ impl Backlog {
             }
         }
         if let Some(writing) = &reader.writing {
-            // The time without progress begins now, because there was no data to read before.
+            // There was no data to read before.
             writing.progressed();
         }
         let number = waiting.next;
@@ -164,7 +164,7 @@ impl WaitingAnswers {
 }
 
 impl Reader {
-    /// Counts the bytes of an answer, or of a part, until it is sent or dropped.
+    /// Counts bytes until they are sent or dropped.
     ///
     /// # Errors
     /// A limit is reached.
@@ -180,7 +180,7 @@ impl Reader {
         Ok(Bytes::from_owner(Kept { text, _held }))
     }
 
-    /// Counts bytes of any size until the client's stream ends. They cannot be dropped.
+    /// Counts bytes, which cannot be dropped, until the client's stream ends.
     ///
     /// # Errors
     /// A limit is reached.

@@ -1,5 +1,3 @@
-//! Reads a request's body within its limits and the shared budget.
-
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -15,7 +13,7 @@ use shoal_ports::Principal;
 use crate::body_budget::{BodyBudget, BodyPermit, SMALL};
 use crate::refusal::Refusal;
 
-/// The maximum ratio of allocated space to received bytes.
+/// The maximum ratio of allocated to received bytes.
 const GROWTH: usize = 8;
 
 #[derive(Clone, Copy)]
@@ -26,8 +24,8 @@ pub(crate) struct Bounds<'a> {
     pub(crate) principal: &'a Principal,
 }
 
-/// Reads a body. Does not copy a small body that arrives with its head. Returns a large body together with
-/// its room in the budget.
+/// Does not copy a small body that arrives with its head. Returns a large body with its room in the
+/// budget.
 pub(crate) async fn read(
     headers: &HeaderMap,
     mut body: Body,
@@ -109,7 +107,7 @@ impl Reading {
                 });
             }
             if length > SMALL && self.held.is_none() {
-                // Takes room for the maximum, because waiting for more while holding some could
+                // Takes room for the maximum, because holding some while waiting for more could
                 // deadlock.
                 let room = bounds.room.take(bounds.principal, bounds.bytes);
                 self.held = Some(room.await?);
@@ -134,7 +132,7 @@ impl Reading {
         let all = self
             .more
             .get_or_insert_with(|| BytesMut::from(&self.first[..]));
-        // Growing copies the data, so it takes few steps.
+        // Growing copies the data.
         if all.capacity() < length {
             let room = self.announced.unwrap_or(0).min(length * GROWTH).max(length);
             all.reserve(room - all.len());

@@ -1,9 +1,9 @@
 //! Limits the bytes of large requests per edge and per principal.
 //!
 //! A body of up to [`SMALL`] bytes needs no room, so large bodies do not delay small calls. A
-//! larger one takes room before it is read: first from its principal's share, then from the node's,
-//! each in one step, so that requests cannot deadlock. A request without room waits unread, so that
-//! TCP slows the sender down, and is refused after `Timing::body_room`.
+//! larger one takes room before Shoal reads it: first from its principal's share, then from the
+//! node's, each in one step, so that requests cannot deadlock. Without room, TCP slows the sender
+//! down, and Shoal refuses the request after `Timing::body_room`.
 //!
 //! The room is held until the request is answered. Answers have a separate budget (`backlog.rs`).
 
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use crate::load::Load;
 use crate::refusal::Refusal;
 
-/// Maximum bytes of a body that needs no room.
+/// A body of up to this size needs no room.
 pub(crate) const SMALL: usize = 16 << 10;
 
 const PIECE: usize = 1024;
@@ -61,7 +61,7 @@ impl BodyBudget {
         })
     }
 
-    /// Waits for room, first come, first served. Cancel safe: a dropped future holds no room.
+    /// First come, first served. Cancel safe: a dropped future holds no room.
     ///
     /// # Errors
     /// There is no room in time.

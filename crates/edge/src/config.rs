@@ -1,5 +1,3 @@
-//! The settings of an edge, with defaults that are safe on a laptop.
-
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -91,7 +89,7 @@ settings! {
 
 impl EdgeConfig {
     /// Returns the defaults for a listener on `address`. A loopback address accepts only loopback
-    /// host names. Other addresses accept any, because only the operator knows the names.
+    /// host names. Other addresses accept any.
     pub fn for_address(address: SocketAddr) -> Self {
         let mut config = Self::default();
         if !address.ip().is_loopback() {

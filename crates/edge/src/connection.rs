@@ -1,5 +1,3 @@
-//! The connection that a request came on.
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -10,13 +8,13 @@ use shoal_protocol::RawJson;
 
 use crate::writing::Writing;
 
-/// The connection that a request came on. The HTTP server adds it to each request's extensions.
-/// Without it, the edge does not know client addresses and cannot drop waiting answers.
+/// A request's connection, which the HTTP server adds to the request's extensions. Without it, the
+/// edge does not know client addresses and cannot drop waiting answers.
 #[derive(Clone)]
 pub struct Connection {
     /// The peer.
     pub peer: Arc<Peer>,
-    /// The write progress of the answer.
+    /// The answer's write progress.
     pub writing: Writing,
 }
 
@@ -26,23 +24,23 @@ impl Connection {
     }
 }
 
-/// The peer of a connection: a client, or a proxy with many clients.
+/// A client, or a proxy with many clients.
 #[derive(Default)]
 pub struct Peer {
     /// The peer's address.
     pub address: Option<SocketAddr>,
-    /// The TLS certificate that the peer presented.
+    /// The peer's TLS certificate.
     pub certificate: Option<ClientCertificate>,
     /// Whether TLS ends in this process.
     pub over_tls: bool,
-    /// The token of the last request.
+    /// The last request's token.
     pub last_token: LastToken,
-    /// The client that the last modern request described. Most connections repeat it in each request.
+    /// The client of the last modern request.
     pub last_client: LastClient,
 }
 
-/// The last `clientInfo` of a connection, so that requests that repeat it share one copy. The copy is kept until the
-/// connection ends. `protocol/src/lengths.rs` limits its size.
+/// A connection's last `clientInfo`, so that requests that repeat it share one copy.
+/// `protocol/src/lengths.rs` limits its size.
 #[derive(Default)]
 pub struct LastClient(Mutex<Option<ClientInfo>>);
 
@@ -52,7 +50,7 @@ impl LastClient {
         if let Some(known) = last.as_ref().filter(|known| known.as_json() == info) {
             return known.clone();
         }
-        // Detached, so that it does not keep its whole message in memory.
+        // Detached, so that the whole message does not stay in memory.
         last.insert(ClientInfo::new(info.detached())).clone()
     }
 }

@@ -1,5 +1,3 @@
-//! CORS headers for browsers.
-
 use axum::body::Body;
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -13,7 +11,7 @@ const DEFAULT_HEADERS: HeaderValue = HeaderValue::from_static(
 );
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
-/// Answers OPTIONS. The origin is already checked, and [`allow`] adds its header.
+/// The origin is checked before, and [`allow`] adds its header.
 pub(crate) fn preflight(request: &HeaderMap) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
@@ -21,8 +19,7 @@ pub(crate) fn preflight(request: &HeaderMap) -> Response {
     headers.insert(header::ALLOW, METHODS);
     if request.contains_key(header::ORIGIN) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
-        // Allows all headers that the page asks for, because tools may mirror arguments into headers of any
-        // name (`Mcp-Param-*`).
+        // Tools may mirror arguments into headers of any name (`Mcp-Param-*`).
         let asked = request.get(header::ACCESS_CONTROL_REQUEST_HEADERS);
         headers.insert(
             header::ACCESS_CONTROL_ALLOW_HEADERS,

@@ -1,5 +1,3 @@
-//! Reports streams whose token is no longer valid.
-
 use std::sync::Arc;
 
 use http::request::Parts;

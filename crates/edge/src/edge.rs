@@ -1,5 +1,3 @@
-//! The parts of an edge and its service.
-
 use std::sync::Arc;
 
 use shoal_ports::{Authenticator, ClusterBus, Dispatcher, SessionGateway};
@@ -17,21 +15,21 @@ use crate::recorder::Recorder;
 use crate::state::{EdgeState, Routes};
 use crate::subscriptions::Hub;
 
-/// The parts that an edge is built from.
+/// The parts of an edge.
 pub struct Edge {
     /// The legacy sessions.
     pub gateway: Arc<dyn SessionGateway>,
-    /// Runs modern calls.
+    /// The runner of modern calls.
     pub dispatcher: Arc<dyn Dispatcher>,
-    /// Announces changed tasks of all nodes.
+    /// The bus with tasks' changes on all nodes.
     pub bus: Arc<dyn ClusterBus>,
-    /// Authenticates callers.
+    /// The authenticator of callers.
     pub authenticator: Arc<dyn Authenticator>,
     /// The settings.
     pub config: EdgeConfig,
-    /// Cancelled when the node drains. Requests are still answered, but resumable streams end with
-    /// a retry hint, `subscriptions/listen` ends with its result, and connections are not kept
-    /// alive. Other streams run to their end, and [`Load::single_streams`] ends those of HTTP+SSE.
+    /// Cancelled when the node drains. Then resumable streams end with a retry hint,
+    /// `subscriptions/listen` ends with its result, and connections are not kept alive. Requests
+    /// and other streams run to their end, and [`Load::single_streams`] ends those of HTTP+SSE.
     pub drain: CancellationToken,
     /// Counts running requests and streams. Keep a clone to watch a drain.
     pub load: Load,
@@ -40,15 +38,14 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// Builds the service for the configured paths. It needs no middleware, because it includes
-    /// limits, checks and authentication.
+    /// Builds the service, which includes limits, checks and authentication.
     pub fn service(self) -> EdgeService {
         let quotas = Quotas::embedded();
         quotas.set(&self.config.quotas);
         self.service_with(quotas)
     }
 
-    /// Builds the service with quotas that may be shared with other edges and may change.
+    /// Builds the service with quotas that other edges may share.
     pub fn service_with(self, quotas: Quotas) -> EdgeService {
         let backlog = Backlog::new(&self.config.limits, self.load.clone());
         EdgeService(Arc::new(EdgeState {
@@ -76,6 +73,6 @@ impl Edge {
     }
 }
 
-/// A running edge, which answers requests of any path. A cheap handle.
+/// A running edge, for requests of any path. A cheap handle.
 #[derive(Clone)]
 pub struct EdgeService(pub(crate) Arc<EdgeState>);

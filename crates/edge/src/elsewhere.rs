@@ -1,6 +1,6 @@
 //! Answers paths without MCP, for load balancers and probing clients.
 //!
-//! Every answer is JSON that any page may read, but not a JSON-RPC error, which clients would take
+//! Any page may read the answers. They are JSON, but not JSON-RPC errors, which clients would take
 //! for an MCP endpoint.
 
 use axum::response::Response;
@@ -32,7 +32,7 @@ pub(crate) fn answer(edge: &EdgeState, head: &Parts) -> Response {
     response
 }
 
-/// Writes an OAuth error. Most clients that ask for other paths look for an authorization server.
+/// An OAuth error, because most clients that ask for other paths look for an authorization server.
 fn nothing(path: &str) -> Bytes {
     let body = json!({
         "error": "not_found",

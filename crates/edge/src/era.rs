@@ -50,8 +50,7 @@ impl<'a> VersionHeader<'a> {
     }
 }
 
-/// Selects the era. Recognizes a message of a session without reading `_meta`, because legacy calls must be
-/// fast.
+/// Recognizes a session's message without reading `_meta`, because legacy calls must be fast.
 pub(crate) fn select(
     header: VersionHeader<'_>,
     has_session: bool,
@@ -66,7 +65,7 @@ pub(crate) fn select(
     let meta = RequestMeta::of(params_of(body));
     let claims_modern = match &meta.protocol_version {
         None => false,
-        // A dual-era client that falls back to the handshake may still send `_meta`.
+        // A dual-era client may still send `_meta` in the handshake.
         Some(version) if is_initialize(body) => version
             .parse::<Revision>()
             .is_ok_and(|version| version.era() == Era::Modern),

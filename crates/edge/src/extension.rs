@@ -1,11 +1,9 @@
-//! Notifications of extensions.
-
 use bytes::Bytes;
 use shoal_ports::CallId;
 use shoal_protocol::{Body, Message, Notification, Request, RequestId, RpcError, error_response};
 
-/// Builds the request that carries an extension's notification to its server. The request ends when the
-/// server has the notification.
+/// Builds the request that carries an extension's notification. The request ends when the server
+/// has the notification.
 pub(crate) fn as_request(said: Notification) -> Option<Request> {
     let Notification { method, params } = said;
     let carried = method.may_be_of_extension() && method.is_notification();
@@ -16,8 +14,7 @@ pub(crate) fn as_request(said: Notification) -> Option<Request> {
     })
 }
 
-/// Converts an extension's notification to a request. Returns whether the body was one, because a
-/// notification has no answer.
+/// Returns whether the body was an extension's notification, which has no answer.
 pub(crate) fn carried(body: Body) -> (Body, bool) {
     match body {
         Body::Single(Message::Notification(said)) => match as_request(said.clone()) {
@@ -28,7 +25,7 @@ pub(crate) fn carried(body: Body) -> (Body, bool) {
     }
 }
 
-/// Refuses a request that has the name of a notification, which the official SDKs do not know.
+/// Refuses a request with a notification's name, which the official SDKs do not know.
 pub(crate) fn refusal(body: &Body) -> Option<Bytes> {
     match body {
         Body::Single(Message::Request(Request { id, method, .. }))

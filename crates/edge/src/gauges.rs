@@ -1,5 +1,3 @@
-//! Gauges of an edge's load.
-
 use shoal_telemetry::metrics::{NameKind, Registration, metrics};
 
 use crate::load::{Load, REQUESTS_PER_PRINCIPAL, STREAMS_PER_PRINCIPAL};

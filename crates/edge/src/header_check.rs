@@ -1,5 +1,4 @@
-//! Refuses ambiguous headers before any are read, because a proxy, a filter and this server must
-//! read the same request.
+//! A proxy, a filter and this server must read the same request.
 //!
 //! The HTTP server checks message framing.
 
@@ -16,13 +15,12 @@ use crate::refusal::Refusal;
 /// The first header that fails.
 pub(crate) fn expect_unambiguous(head: &Parts) -> Result<(), Refusal> {
     let headers = &head.headers;
-    // Looks at single headers only if a name is repeated. Both lengths are known, so this comparison needs no
-    // scan.
+    // Both lengths are known, so this comparison needs no scan.
     if headers.len() != headers.keys_len() {
         expect_single(headers)?;
     }
     let Some(host) = headers.get(header::HOST) else {
-        // RFC 9112, 3.2 requires a host. HTTP/2 has the authority instead.
+        // RFC 9112, 3.2. HTTP/2 has the authority instead.
         return match head.version {
             Version::HTTP_11 => Err(Refusal::HostMissing),
             _ => Ok(()),
@@ -41,7 +39,7 @@ pub(crate) fn expect_unambiguous(head: &Parts) -> Result<(), Refusal> {
     }
 }
 
-/// Describes why a request's headers are ambiguous, or returns `None` if they are sound.
+/// Describes why headers are ambiguous, or returns `None`.
 pub fn ambiguity(head: &Parts) -> Option<String> {
     let refused = expect_unambiguous(head).err()?;
     Some(refused.to_string())
@@ -65,7 +63,7 @@ fn expect_single(headers: &HeaderMap) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether known clients set the header twice, and it is irrelevant to framing and authentication.
+/// Known clients set these headers twice. They are irrelevant to framing and authentication.
 fn may_be_repeated(name: &HeaderName) -> bool {
     [
         &names::PROTOCOL_VERSION,

@@ -1,5 +1,3 @@
-//! Quota places that a call holds until its tool has stopped.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,20 +19,20 @@ use crate::recorder::{Said, said};
 use crate::state::EdgeState;
 use crate::tasks::task_of;
 
-/// How long one question to a session's owner lasts. A short time limits the cost of a lost answer.
+/// Limits a question to a session's owner, and so the cost of a lost answer.
 const ASKED_FOR: Duration = Duration::from_secs(30);
 const AGAIN: Duration = Duration::from_secs(1);
-/// How long Shoal gives tools to stop after their session has ended. No session owner can say when they stop.
+/// Tools' time to stop after their session has ended, because no owner can say when they stop.
 const STOPS_WITHIN: Duration = Duration::from_secs(5);
 
 pub(crate) type SharedPlaces = Arc<Mutex<Places>>;
 
-/// The quota places of a session's requests. If dropped early, a task keeps the places until the session's
-/// owner says that the requests are over.
+/// A session's requests hold these quota places until their tools have stopped. If dropped early, a
+/// task keeps the places until the session's owner says that the requests are over.
 pub(crate) struct SessionPlaces {
     places: SharedPlaces,
-    /// The registration by which an answer on the session's single stream frees the places. Set until the
-    /// requests are over.
+    /// An answer on the session's single stream frees the places by this registration, which is set
+    /// until the requests are over.
     expected: Option<Expected>,
     gateway: Arc<dyn SessionGateway>,
     session: SessionRef,
@@ -87,13 +85,13 @@ impl SessionPlaces {
                 None => self.answered(text),
             },
             Ok(Delivered::Accepted | Delivered::Stream(_)) => {}
-            // The session's node may have taken the requests over before the connection broke.
+            // The session's node may have taken the requests over.
             Err(GatewayError::Unreachable { .. }) => {}
             Err(_) => self.free(),
         }
     }
 
-    /// Frees the places with the last answer, unless the call was told to stop.
+    /// The last answer frees the places, unless the call was told to stop.
     pub(crate) fn answered(&mut self, text: &[u8]) {
         let is_one = (self.requests.as_ref()).is_some_and(|requests| requests.len() == 1);
         if is_one && ends_call(text) {
@@ -130,8 +128,7 @@ impl Drop for SessionPlaces {
     }
 }
 
-/// Waits until the session's owner says that the requests are over, or until the owner was unreachable too
-/// long.
+/// Ends when the session's owner says that the requests are over, or was unreachable too long.
 async fn until_over(
     gateway: &dyn SessionGateway,
     session: &SessionRef,
@@ -153,7 +150,7 @@ async fn until_over(
     }
 }
 
-/// A call's place, which stays taken while the tool runs, even if the call is dropped.
+/// A call's place, taken while the tool runs, even if the call is dropped.
 pub(crate) struct CallPlaces {
     places: Places,
     deadline: Duration,
@@ -174,7 +171,7 @@ impl CallPlaces {
         }
     }
 
-    /// Notes that the call has ended. Its tool may run on.
+    /// The ended call's tool may run on.
     pub(crate) fn ended(self, running: &RunningCall) {
         if !self.places.is_empty()
             && let Some(over) = running.control.over()

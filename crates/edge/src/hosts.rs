@@ -1,9 +1,8 @@
-//! Checks the server's host names, because a foreign page can make a browser send requests here
-//! under its own name (DNS rebinding).
+//! A foreign page can make a browser send requests here under its own name (DNS rebinding).
 
 use std::net::IpAddr;
 
-/// The allowed names besides those of this machine.
+/// The host names that clients may use.
 #[derive(Clone, Debug)]
 pub struct Hosts {
     names: Vec<String>,
@@ -13,18 +12,17 @@ pub struct Hosts {
 /// Why the edge accepts a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Welcome {
-    /// The host is a loopback name.
+    /// A loopback name.
     Local,
-    /// The operator listed the name.
+    /// A name that the operator listed.
     Listed,
-    /// A wildcard or the permission for addresses admits the host.
+    /// A host that a wildcard or the permission for addresses admits.
     Any,
 }
 
 impl Hosts {
-    /// Creates the list from names with or without port, where `*` allows any. With `addresses`,
-    /// every IP address is allowed too, because a web page cannot make a browser send one for a
-    /// name that it controls.
+    /// Reads names with or without port; `*` allows any. `addresses` allows every IP address,
+    /// because a web page cannot make a browser send one for a name that it controls.
     pub fn new(names: &[String], addresses: bool) -> Self {
         Self {
             names: names.to_vec(),
@@ -32,7 +30,7 @@ impl Hosts {
         }
     }
 
-    /// Returns why a host is allowed, or `None` if it is not.
+    /// Returns why a host is allowed, if it is.
     pub fn admit(&self, host: &str) -> Option<Welcome> {
         let name = without_port(host);
         let address = address(name);
@@ -55,7 +53,7 @@ pub(crate) fn is_local(host: &str) -> bool {
     is_loopback(name, address(name))
 }
 
-/// Returns `example.com` for `example.com:8080`, and `[::1]` for `[::1]:8080`.
+/// `example.com:8080` becomes `example.com`, and `[::1]:8080` becomes `[::1]`.
 fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => name,

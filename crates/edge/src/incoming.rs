@@ -1,5 +1,3 @@
-//! Handles a client's message, for every transport.
-
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -17,8 +15,7 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Parses a message that came at `began`. Begins its record and its span, which becomes the parent span
-    /// of the visit.
+    /// Parses a message that came at `began`, and begins its record and span.
     ///
     /// # Errors
     /// The text is invalid, or breaks a limit.
@@ -37,7 +34,7 @@ impl Incoming {
         Ok((Self { posted, id }, body))
     }
 
-    /// Ends the record of a message. Adds the request's id to a refusal, whichever layer refused the message.
+    /// Adds the request's id to a refusal of any layer.
     pub(crate) fn end<T>(self, answer: Result<T, Refused>) -> Result<T, Refused> {
         let Self { posted, id } = self;
         let record = posted.record.clone();

@@ -40,8 +40,8 @@ use crate::transport::{Endpoint, is_at};
 use crate::visit::Visit;
 use crate::{answer, audit, authorize, cors, elsewhere, header_check, measure, resource};
 
-/// A request extension for requests that this process makes itself. Names their principal, so that they need
-/// no authentication. Requests from a network do not have it.
+/// Names the principal of this process's own requests, which need no authentication. Requests from
+/// a network lack this extension.
 #[derive(Clone, Debug)]
 pub struct Trusted(pub Principal);
 
@@ -88,7 +88,7 @@ impl EdgeService {
                 }
             }
             Err(refusal) => {
-                // A foreign page's preflight succeeds, so that the page can read its refusal.
+                // A foreign page can read its refusal only after its preflight succeeds.
                 let asks = head.method == Method::OPTIONS;
                 response = match refusal {
                     Refusal::ForeignOrigin(_) if asks => cors::preflight(&head.headers),

@@ -1,5 +1,3 @@
-//! Counts and limits an edge's load.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -22,7 +20,7 @@ const KINDS: [StreamKind; 4] = [
     StreamKind::WebSocket,
 ];
 
-/// Counts an edge's running work. A cheap handle: clones count together.
+/// Counts and limits an edge's running work. Clones share the counts.
 #[derive(Clone, Debug, Default)]
 pub struct Load(Arc<Counts>);
 
@@ -41,13 +39,12 @@ struct Counts {
 }
 
 impl Load {
-    /// Counts running POSTs, including those with a streamed answer.
+    /// Counts POSTs, including those with a streamed answer.
     pub fn requests_in_flight(&self) -> usize {
         self.0.requests.load(Ordering::Relaxed)
     }
 
-    /// Counts the streams that clients hold open: GET, HTTP+SSE, WebSocket and
-    /// `subscriptions/listen`.
+    /// Counts open streams: GET, HTTP+SSE, WebSocket and `subscriptions/listen`.
     pub fn open_streams(&self) -> usize {
         self.0.streams.load(Ordering::Relaxed)
     }
@@ -57,19 +54,19 @@ impl Load {
         self.0.open[StreamKind::WebSocket as usize].load(Ordering::Relaxed)
     }
 
-    /// Returns those [`open_streams`](Self::open_streams) that clients cannot resume: HTTP+SSE, and WebSocket
-    /// without ids. A drain ends each one when its session has no running work.
+    /// Returns [`open_streams`](Self::open_streams) that clients cannot resume: HTTP+SSE, and
+    /// WebSocket without ids. A drain ends each one when its session has no running work.
     pub fn single_streams(&self) -> &SingleStreams {
         &self.0.single_streams
     }
 
-    /// Refuses calls from now on, because the node ends before they could end. Running calls continue, and
-    /// the edge still answers other requests.
+    /// Refuses new calls, because the node ends before they could. Running calls and other requests
+    /// continue.
     pub fn stop_calls(&self) {
         self.0.closed.store(true, Ordering::Relaxed);
     }
 
-    /// Ends waits for tasks and for calls that run elsewhere. Their clients get an answer.
+    /// Ends waits for tasks and for calls elsewhere. Their clients get an answer.
     pub fn end_waits(&self) {
         self.0.waits_end.cancel();
     }
@@ -78,7 +75,7 @@ impl Load {
         self.0.waits_end.clone()
     }
 
-    /// Checks whether the edge still takes a body's calls.
+    /// Checks whether the edge takes a body's calls.
     ///
     /// # Errors
     /// The body has a call, and [`stop_calls`](Self::stop_calls) was called.
@@ -90,12 +87,12 @@ impl Load {
         }
     }
 
-    /// Bytes held for large requests until they are answered.
+    /// Returns the bytes of unanswered large requests.
     pub fn body_bytes(&self) -> usize {
         self.0.body_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes of large answers that clients have yet to read.
+    /// Returns the unread bytes of large answers.
     pub fn answer_bytes(&self) -> usize {
         self.0.answer_bytes.load(Ordering::Relaxed)
     }

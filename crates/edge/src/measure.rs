@@ -1,5 +1,3 @@
-//! Metrics and spans of HTTP requests.
-
 use std::collections::BTreeSet;
 use std::time::Instant;
 
@@ -22,7 +20,7 @@ use crate::upgrade;
 
 pub(crate) const ELSEWHERE: &str = OTHER;
 
-/// Returns a static copy of a configured path, of which a process has few.
+/// Returns a static copy. A process has few configured paths.
 pub(crate) fn route(path: &str) -> &'static str {
     static ROUTES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut routes = ROUTES.lock();
@@ -34,7 +32,7 @@ pub(crate) fn route(path: &str) -> &'static str {
     kept
 }
 
-/// Counts an answer in the metrics. A body of known length counts as sent with its head.
+/// A body of known length counts as sent with its head.
 pub(crate) fn answered(route: &'static str, head: &Parts, began: Instant, response: &Response) {
     if !metrics::enabled() {
         return;
@@ -99,7 +97,7 @@ pub(crate) fn parent(given: &HeaderMap) -> Option<TraceContext> {
     TraceContext::parse(text(&headers::TRACEPARENT)?, text(&headers::TRACESTATE))
 }
 
-/// Begins the span of a GET or DELETE, which ends with the head of the answer. A POST has its message's span.
+/// The span of a GET or DELETE ends with the head of the answer. A POST has its message's span.
 pub(crate) fn span(route: &'static str, head: &Parts) -> Span {
     if !trace::enabled() || !matches!(head.method, Method::GET | Method::DELETE) {
         return Span::none();

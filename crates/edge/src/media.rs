@@ -1,5 +1,3 @@
-//! Content negotiation.
-
 use http::{HeaderMap, HeaderValue, header};
 use shoal_protocol::shown;
 
@@ -15,19 +13,19 @@ struct Accepted {
 pub(crate) enum AnswerForm {
     /// JSON, or a stream if other messages come before the result or the call takes a while.
     JsonOrStream,
-    /// JSON without notifications, however long the call takes.
+    /// Only JSON, however long the call takes.
     Json,
     /// An answer on the session's single stream (HTTP+SSE, WebSocket).
     SessionStream,
 }
 
-/// The `Accept` headers of official clients, which need no parsing.
+/// Official clients' `Accept` headers, which need no parsing.
 const USUAL: [&[u8]; 2] = [
     b"application/json, text/event-stream",
     b"text/event-stream, application/json",
 ];
 
-/// Chooses the answer's form. Every client must accept JSON.
+/// Every client must accept JSON.
 pub(crate) fn answer_form(headers: &HeaderMap, json_only: bool) -> Result<AnswerForm, Refusal> {
     match Accepted::of(headers) {
         Accepted { json: false, .. } => Err(Refusal::NotAcceptable(
@@ -51,7 +49,7 @@ pub(crate) fn expect_json_body(headers: &HeaderMap) -> Result<(), Refusal> {
         .get(header::CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
-    // A proxy may have joined a repeated header to a list.
+    // A proxy may have joined repeated headers.
     let mut types = content_type.split(',');
     if !is_json(content_type) && !types.all(is_json) {
         return Err(Refusal::UnsupportedMediaType(shown(content_type, 128)));
@@ -67,7 +65,7 @@ fn is_json(content_type: &str) -> bool {
     essence(content_type).eq_ignore_ascii_case("application/json")
 }
 
-/// Returns whether the body is unencoded. Some clients put the charset into this header.
+/// Some clients put the charset into this header.
 fn is_identity(encodings: &[u8]) -> bool {
     encodings.split(|&byte| byte == b',').all(|encoding| {
         let is = |none: &[u8]| encoding.trim_ascii().eq_ignore_ascii_case(none);
@@ -81,7 +79,7 @@ impl Accepted {
             json: true,
             event_stream: true,
         };
-        // Without the header, any type is accepted (RFC 9110, 12.5.1).
+        // RFC 9110, 12.5.1.
         if !headers.contains_key(header::ACCEPT) {
             return both;
         }

@@ -1,7 +1,7 @@
-//! Takes room for messages of a connection in the budget of large bodies (`body_budget.rs`).
+//! A connection's large messages take room in the budget of bodies (`body_budget.rs`).
 //!
-//! After more than [`SMALL`] bytes, a message takes room for the maximum, because a fragmented one does not
-//! announce its length. Until there is room, TCP slows the sender down.
+//! After more than [`SMALL`] bytes, a message takes room for the maximum, because a fragmented one
+//! does not announce its length. Until there is room, TCP slows the sender down.
 
 use std::io;
 use std::pin::Pin;
@@ -53,7 +53,7 @@ impl Metered {
         }
     }
 
-    /// Ends a message of this length. Returns the message's room if it is large.
+    /// Returns a large message's room.
     pub(crate) fn took(&mut self, bytes: usize) -> Option<BodyPermit> {
         self.read = 0;
         match std::mem::replace(&mut self.room, Room::None) {

@@ -1,5 +1,3 @@
-//! Requests of 2026-07-28, each of which describes itself completely.
-
 mod become_task;
 mod call;
 mod check;
@@ -39,8 +37,8 @@ pub(crate) async fn serve(
         Body::Single(Message::Request(request)) => {
             serve_request(visit, version, meta, request, form, permit).await
         }
-        // The protocol defines no notifications to a server. Clients post them all the same, and
-        // ignore errors.
+        // The protocol defines no notifications to a server, but clients post them and ignore
+        // errors.
         Body::Single(Message::Notification(said)) => {
             let revision = check::notification_version(version, &meta)?;
             if let Some(request) = extension::as_request(said) {
@@ -62,7 +60,7 @@ pub(crate) async fn serve(
     }
 }
 
-/// Builds the refusal of a modern request over WebSocket. It would have no session to resume.
+/// A modern request over WebSocket would have no session to resume.
 pub(crate) fn not_by_websocket(meta: &RequestMeta) -> RpcError {
     let supported: Vec<&str> = supported_versions()
         .into_iter()
@@ -109,7 +107,7 @@ async fn serve_request(
         }
         Method::Listen => {
             media::expect_event_stream(headers)?;
-            // A subscription counts as an open stream, so it gives back the permit of a running request.
+            // A subscription counts as an open stream, not as a running request.
             let record = permit.record.clone();
             drop(permit);
             let listening = listen::serve(visit, &caller, request).await?;

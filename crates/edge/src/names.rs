@@ -1,5 +1,3 @@
-//! Header names in the form that lookups need.
-
 use http::HeaderName;
 
 pub(crate) static PROTOCOL_VERSION: HeaderName =
@@ -9,9 +7,9 @@ pub(crate) static METHOD: HeaderName = HeaderName::from_static(shoal_protocol::M
 pub(crate) static NAME: HeaderName = HeaderName::from_static(shoal_protocol::MCP_NAME);
 pub(crate) static LAST_EVENT_ID: HeaderName =
     HeaderName::from_static(shoal_protocol::LAST_EVENT_ID);
-/// The header with the proof of possession (RFC 9449).
+/// The proof of possession (RFC 9449).
 pub(crate) static DPOP: HeaderName = HeaderName::from_static("dpop");
 pub(crate) static TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 pub(crate) static TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
-/// The header that tells nginx and similar proxies not to buffer.
+/// Keeps nginx and similar proxies from buffering.
 pub(crate) static ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");

@@ -23,12 +23,12 @@ impl OriginCheck {
         }
     }
 
-    /// Checks the headers of a request. Returns the origin of the page that may read the answer.
+    /// Returns the origin of the page that may read the answer.
     pub(crate) fn check(&self, head: &Parts) -> Result<Option<HeaderValue>, Refusal> {
         let host = head.headers.get(header::HOST);
         let authority = head.uri.authority().map(|authority| authority.as_str());
         let named = host.map(|host| host.to_str().unwrap_or_default());
-        // HTTP/2 names the host in the URI. If the URI and the header name a host, both must be allowed.
+        // HTTP/2 names the host in the URI. Both the URI's and the header's host must be allowed.
         let mut local = true;
         let mut own = None;
         for name in [named, authority].into_iter().flatten() {
@@ -74,8 +74,8 @@ impl OriginCheck {
     }
 }
 
-/// Returns whether the page is on the requested host. This proves little for a host that is not listed by
-/// name, because a rebound page is there too.
+/// Whether the page is on the requested host. This proves little for unlisted hosts, because a
+/// rebound page is there too.
 fn is_same_origin(origin: &str, host: &str) -> bool {
     let same = |scheme: &str, port: &str| {
         let bare = |name: &'_ str| name.len() - if name.ends_with(port) { port.len() } else { 0 };

@@ -1,5 +1,3 @@
-//! The resources of a POST until it is answered.
-
 use shoal_ports::{NodeLimits, Principal};
 
 use crate::body_budget::BodyPermit;
@@ -11,13 +9,13 @@ use crate::refusal::Refusal;
 pub(crate) struct RequestPermit {
     _count: RequestCount,
     pub(crate) record: Option<RequestRecord>,
-    /// Quota places, by address and by caller.
+    /// By address and by caller.
     pub(crate) places: [Places; 2],
     pub(crate) room: Option<BodyPermit>,
 }
 
 impl RequestPermit {
-    /// Counts one more POST of a principal.
+    /// Counts a principal's POST until it is answered.
     ///
     /// # Errors
     /// The node's or the principal's limit is reached.

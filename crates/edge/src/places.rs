@@ -1,5 +1,3 @@
-//! Counts and limits concurrent calls.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +6,7 @@ use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use shoal_ports::Principal;
 
-/// A count that its places hold, so that returning one needs no lock or lookup.
+/// Places hold this count, so that returning one needs no lock or lookup.
 #[derive(Debug, Default)]
 pub(crate) struct PlaceCount(Arc<AtomicUsize>);
 
@@ -18,8 +16,8 @@ pub(crate) struct Place {
 }
 
 impl PlaceCount {
-    /// Takes places if they stay within the limit. `mut` excludes concurrent takers, but places may be
-    /// returned meanwhile.
+    /// Takes places within the limit. `mut` excludes concurrent takers, but places may be returned
+    /// meanwhile.
     pub(crate) fn take(&mut self, count: usize, limit: usize) -> Option<Place> {
         if self.0.load(Ordering::Acquire) + count > limit {
             return None;
@@ -31,7 +29,7 @@ impl PlaceCount {
         })
     }
 
-    /// Returns whether any place is taken. An unused count may be dropped.
+    /// Whether any place is taken. An unused count may be dropped.
     pub(crate) fn any(&self) -> bool {
         self.0.load(Ordering::Acquire) > 0
     }
@@ -53,7 +51,6 @@ impl PrincipalPlaces {
         if let Some(count) = counts.get_mut(principal) {
             return count.take(1, limit);
         }
-        // Removes unused counts before the map would grow.
         if counts.len() == counts.capacity() {
             counts.retain(|_, count| count.any());
             let more = counts.len() + 1;
@@ -64,7 +61,7 @@ impl PrincipalPlaces {
     }
 }
 
-/// The places of a request. A single place needs no allocation.
+/// A request's places. A single one needs no allocation.
 #[derive(Default)]
 pub(crate) struct Places {
     first: Option<Place>,

@@ -1,7 +1,7 @@
 //! Quotas: limits on requests, checked before any work is done.
 //!
-//! Most requests are counted locally, because an edge leases cells of a rate in advance
-//! (`leases.rs`). Without quotas, a request costs one flag check.
+//! An edge leases cells of a rate in advance (`leases.rs`), so it counts most requests locally.
+//! Without quotas, a request costs one flag check.
 
 mod leases;
 mod requests;
@@ -30,19 +30,19 @@ use self::rule::Rule;
 pub(crate) use crate::places::Places;
 use crate::refusal::Refusal;
 
-/// How long a request waits for the store before this edge counts it alone.
+/// A request's maximum wait for the store. Then this edge counts it alone.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// How long this edge does not ask the store after a failure. Afterwards, one request probes the store.
+/// The pause after the store's failure. Then one request probes the store.
 const PAUSE: Duration = Duration::from_secs(1);
 const SWEEP: Duration = Duration::from_secs(1);
 const CLOSE: Duration = Duration::from_secs(2);
 const AT_ONCE: usize = 64;
-/// Maximum concurrent questions to the store, because many addresses could load the store and this process.
+/// Limits concurrent questions to the store, because many addresses could load it.
 const ASKED_AT_ONCE: usize = 256;
 
 type Edges = Box<dyn Fn() -> usize + Send + Sync>;
 
-/// The quotas of an edge. A cheap handle.
+/// An edge's quotas. A cheap handle.
 #[derive(Clone)]
 pub struct Quotas(Arc<Shared>);
 
@@ -83,8 +83,7 @@ impl Rules {
 }
 
 impl Quotas {
-    /// Creates quotas without rules. `cells` are shared by all edges, and `edges` returns their
-    /// number.
+    /// Creates an empty set. All edges share `cells`, and `edges` returns their number.
     pub fn new(
         cells: Arc<dyn QuotaCells>,
         edges: impl Fn() -> usize + Send + Sync + 'static,
@@ -102,12 +101,12 @@ impl Quotas {
         }))
     }
 
-    /// Creates the quotas of a process that is the whole server.
+    /// Creates the quotas of a single process.
     pub fn embedded() -> Self {
         Self::new(Arc::new(MemoryQuotas::default()), || 1)
     }
 
-    /// Replaces the quotas. An unchanged quota keeps its counts.
+    /// Replaces the quotas. Unchanged ones keep their counts.
     ///
     /// # Panics
     /// Outside a Tokio runtime, if there are quotas.
@@ -137,13 +136,13 @@ impl Quotas {
         }
     }
 
-    /// Returns whether some quota counts client addresses.
+    /// Whether some quota counts client addresses.
     pub fn count_addresses(&self) -> bool {
         self.0.any_of_address.load(Ordering::Relaxed)
     }
 
-    /// Tells operators that the store is away and that each edge counts its own share. Returns `None` if the
-    /// store is there.
+    /// Tells operators that the store is away and that each edge counts its own share. `None` if
+    /// the store is there.
     pub fn trouble(&self) -> Option<String> {
         let counting = self.count_addresses() || self.0.any_of_message.load(Ordering::Relaxed);
         (counting && self.0.away.lock().is_some()).then(|| {
@@ -151,7 +150,7 @@ impl Quotas {
         })
     }
 
-    /// Returns the unused cells of all leases to the store.
+    /// Returns all leases' unused cells to the store.
     pub async fn close(&self) {
         self.0.sweeping.lock().take();
         let rules = self.0.rules.read().clone();
@@ -159,7 +158,7 @@ impl Quotas {
         let _ = timeout(CLOSE, giving).await;
     }
 
-    /// Counts a request, or a message of a connection, against the quotas of its client's address.
+    /// Counts a request, or a connection's message, by its client's address.
     pub(crate) async fn arrive(
         &self,
         from: Option<IpAddr>,
@@ -197,8 +196,8 @@ impl Quotas {
             .await
     }
 
-    /// Counts requests against all rules, or against none if one refuses. `counted` returns the subject and
-    /// number that a rule counts.
+    /// Counts requests against all rules, or none if one refuses. `counted` returns what a rule
+    /// counts: subject and number.
     async fn admit_by<'a>(
         &self,
         rules: &[Arc<Rule>],
@@ -241,8 +240,8 @@ impl Quotas {
         Ok(places)
     }
 
-    /// Asks the store for cells in a task of its own, because all waiting requests share the cells. If too
-    /// many questions are open, this edge counts its own share.
+    /// Asks in a task of its own, because all waiting requests share the cells. With too many open
+    /// questions, this edge counts its own share.
     fn ask(
         &self,
         rule: Arc<Rule>,
@@ -335,7 +334,7 @@ impl Shared {
         }
     }
 
-    /// Asks the store whether it is back, even without traffic.
+    /// Asks without traffic whether the store is back.
     async fn look(&self, rules: &Rules) {
         if self.away.lock().is_none() {
             return;
@@ -345,8 +344,7 @@ impl Shared {
         }
     }
 
-    /// Returns whether this request may ask the store. While the store is away, only one request per pause
-    /// may.
+    /// While the store is away, only one request per pause may ask.
     fn may_ask(&self) -> bool {
         let now = Instant::now();
         match &mut *self.away.lock() {

@@ -1,8 +1,6 @@
-//! Records the number, outcome and duration of requests, and recent errors.
-//!
 //! A posted request is counted once, when its answer is known: a JSON answer when it is written, a
-//! streamed one when its response passes or is lost. A tool's failure (`isError`) counts as a tool
-//! error. Over HTTP+SSE, an accepted request counts as answered.
+//! streamed one when its response passes or is lost. Over HTTP+SSE, an accepted request counts as
+//! answered.
 
 mod came;
 mod operation;
@@ -30,11 +28,11 @@ use tools::Tools;
 use crate::refusal::Refusal;
 
 const STEP: Duration = Duration::from_secs(5);
-/// Steps that the recorder keeps: 15 minutes.
+/// 15 minutes.
 const STEPS: usize = 180;
 const ERRORS: usize = 256;
 
-/// Records the outcomes of requests. A cheap handle: clones record together.
+/// Records requests' outcomes and durations, and recent errors. Clones record together.
 #[derive(Clone, Default)]
 pub struct Recorder(Arc<RecorderInner>);
 
@@ -42,7 +40,7 @@ struct RecorderInner {
     now: Counters,
     steps: Ring<Step>,
     errors: Ring<ErrorReport>,
-    /// Recent tool failures. A separate ring, because they would displace errors.
+    /// A separate ring, because tool failures would displace errors.
     failures: Ring<ErrorReport>,
     tools: Tools,
 }
@@ -93,7 +91,7 @@ pub(crate) enum Ended {
     Cancelled,
 }
 
-/// The gauges that a step ends with.
+/// A step's final gauges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gauges {
     /// Sessions, in memory or not.
@@ -120,7 +118,7 @@ impl Recorder {
     /// The length of a step.
     pub const STEP: Duration = STEP;
 
-    /// Ends the step that began at `at` (seconds since 1970). Call this once per step.
+    /// Ends the step that began at `at` (seconds since 1970). Call it once per step.
     pub fn end_step(&self, at: u64, gauges: Gauges) {
         let shared = &self.0;
         shared.tools.end_step();
@@ -135,7 +133,7 @@ impl Recorder {
         });
     }
 
-    /// Returns the finished steps, the oldest first.
+    /// Returns finished steps, the oldest first.
     pub fn steps(&self) -> Vec<Step> {
         self.0.steps.oldest_first()
     }
@@ -145,7 +143,7 @@ impl Recorder {
         self.0.tools.recent(tool)
     }
 
-    /// Lists recent errors and tool failures, the newest first.
+    /// Lists errors and tool failures, the newest first.
     pub fn errors(&self, limit: usize) -> Listing<ErrorReport> {
         let mut errors = self.0.errors.newest_first(limit);
         let failures = self.0.failures.newest_first(limit);

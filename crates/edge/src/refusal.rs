@@ -10,7 +10,7 @@ use shoal_ports::{AuthError, CallFailure, CallOutcome, GatewayError};
 use shoal_protocol::{InvalidEventId, InvalidMessage, RawJson, Revision, RpcError, code};
 use shoal_telemetry::metrics::RefusalReason;
 
-/// The `Retry-After` of refusals that do not set their own.
+/// For refusals without their own `Retry-After`.
 const SOON: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl BacklogFull {
     }
 }
 
-/// The reason why a request was refused. The text says what was wrong and what to do.
+/// The text says what was wrong and what to do.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("the header host is missing")]
@@ -153,7 +153,7 @@ struct Row {
     retry_after: Option<Duration>,
 }
 
-/// Builds a row for a refusal that a retry does not help.
+/// A refusal that a retry does not help.
 const fn row(status: StatusCode, code: i64, reason: RefusalReason) -> Row {
     Row {
         status,
@@ -172,8 +172,7 @@ const OF_NODE: Row = Row {
     )
 };
 
-/// A refusal because of a limit of the principal, or of a quota. Other callers may continue. Only such
-/// refusals use 429.
+/// A limit of the principal, or of a quota. Other callers may continue. Only such refusals use 429.
 const OF_PRINCIPAL: Row = Row {
     retry_after: Some(SOON),
     ..row(
@@ -305,7 +304,7 @@ impl Refusal {
     }
 }
 
-/// Rounds a wait up to whole seconds, at least 1.
+/// At least 1.
 pub(crate) fn seconds(wait: Duration) -> u128 {
     wait.as_millis().div_ceil(1000).max(1)
 }
@@ -348,9 +347,9 @@ fn of_modern(error: &RpcError) -> Row {
     row(status, error.code, reason)
 }
 
-/// Maps sessions' refusals. A stream whose history is gone is `400`, because the session is alive: after a
-/// `404`, clients initialize again or give up. The official servers also answer `400`, and the official
-/// clients then give up only this stream.
+/// A stream without its history is `400`, like the official servers' answer, because the session is
+/// alive: after a `404`, clients initialize again or give up. After a `400`, the official clients
+/// give up only this stream.
 fn of_gateway(error: &GatewayError) -> Row {
     use RefusalReason as Reason;
     use StatusCode as Status;
@@ -369,7 +368,7 @@ fn of_gateway(error: &GatewayError) -> Row {
             code::NOT_EXECUTED,
             Reason::Unavailable,
         ),
-        // Not 503, because it is unknown whether a retry is safe.
+        // Not 503, because a retry may be unsafe.
         GatewayError::Unreachable { .. } => row(
             Status::BAD_GATEWAY,
             code::OUTCOME_UNKNOWN,
@@ -387,9 +386,8 @@ fn of_gateway(error: &GatewayError) -> Row {
     }
 }
 
-/// Maps a modern call's outcome (2026-07-28, Streamable HTTP and Overview). A backend's errors are
-/// `200`, because their codes do not describe this server. Only a missing capability is always the
-/// client's error.
+/// 2026-07-28, Streamable HTTP and Overview. A backend's errors are `200`, because their codes do
+/// not describe this server. Only a missing capability is always the client's error.
 pub(crate) fn status_of_outcome(outcome: &CallOutcome) -> StatusCode {
     match outcome {
         CallOutcome::Error(error) | CallOutcome::Refused(error)

@@ -1,5 +1,3 @@
-//! A refusal on its way to the client.
-
 use std::time::Instant;
 
 use shoal_protocol::RequestId;

@@ -1,5 +1,3 @@
-//! Streams that cannot be resumed: HTTP+SSE, and WebSocket without ids.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -8,7 +6,7 @@ use shoal_ports::SessionId;
 use shoal_protocol::EventId;
 use tokio_util::sync::CancellationToken;
 
-/// The open streams. A cheap handle: clones share them.
+/// Open streams that cannot be resumed. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct SingleStreams(Arc<Mutex<HashMap<SessionId, Open>>>);
 
@@ -25,7 +23,7 @@ pub(crate) struct SingleStream {
 }
 
 impl SingleStreams {
-    /// Lists the sessions, each with the last event that its client received.
+    /// Lists sessions with the last event that each client received.
     pub fn open(&self) -> Vec<(SessionId, EventId)> {
         let all = self.0.lock();
         all.iter()
@@ -38,7 +36,7 @@ impl SingleStreams {
         self.0.lock().len()
     }
 
-    /// Ends the single stream of a session.
+    /// Ends a session's single stream.
     pub fn end(&self, session: &SessionId) {
         if let Some(open) = self.0.lock().get(session) {
             open.end.cancel();

@@ -19,9 +19,9 @@ use tokio::time::{Instant, Sleep};
 
 use crate::names;
 
-/// An SSE comment, which keeps proxies from closing the connection.
+/// A comment keeps proxies from closing the connection.
 pub(crate) const COMMENT: Bytes = Bytes::from_static(b":\n\n");
-/// Bytes from which a piece takes no more frames. A longer frame is sent alone and not copied.
+/// A piece of this many bytes takes no more frames. A longer frame is sent alone and not copied.
 const PIECE: usize = 16 * 1024;
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 /// `no-transform` keeps Express, Caddy and Traefik from compressing, which would delay events.
@@ -51,7 +51,7 @@ where
     response
 }
 
-/// Writes a message as an event. Names the event type, because some clients skip events without one.
+/// Names the event type, because some clients skip events without one.
 pub(crate) fn message(data: &[u8]) -> Bytes {
     frame(MESSAGE, None, data)
 }
@@ -64,13 +64,13 @@ pub(crate) fn endpoint(url: &str) -> Bytes {
     frame(ENDPOINT, None, url.as_bytes())
 }
 
-/// Writes an event that only gives the client an id to resume from (2025-11-25, SEP-1699).
+/// An event that only gives the client an id to resume from (2025-11-25, SEP-1699).
 pub(crate) fn prime(id: EventId) -> Bytes {
     format!("id: {id}\ndata: \n\n").into()
 }
 
-/// Writes the reconnect delay as a frame of its own. It must be the last, because some clients cannot read
-/// this field and fail here.
+/// The reconnect delay must be the last frame, because some clients cannot read this field and fail
+/// here.
 pub(crate) fn retry(after: Duration) -> Bytes {
     format!("retry: {}\n\n", after.as_millis()).into()
 }
@@ -89,8 +89,7 @@ fn frame(event: &'static [u8], id: Option<EventId>, data: &[u8]) -> Bytes {
     text.freeze()
 }
 
-/// Writes data on one line: replaces line breaks, which would end the field. In JSON they are only white
-/// space between tokens.
+/// Line breaks would end the field. In JSON they are only white space between tokens.
 fn put_on_one_line(text: &mut BytesMut, data: &[u8]) {
     let mut rest = data;
     while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
@@ -220,7 +219,7 @@ fn measure(frame: &Bytes) {
     }
 }
 
-/// A timer that fires after a silent interval. It is reset only when it fires.
+/// Fires after a silent interval. The timer is reset only when it fires.
 struct KeepAlive {
     every: Duration,
     last: Instant,

@@ -1,5 +1,3 @@
-//! A running edge: the shared state of its endpoints.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,13 +55,13 @@ impl Routes {
 }
 
 impl EdgeState {
-    /// Returns a random reconnect delay, which spreads the clients of a drained node.
+    /// At random, which spreads the clients of a drained node.
     pub(crate) fn reconnect_after(&self) -> Duration {
         let timing = &self.config.timing;
         timing.reconnect_after + timing.reconnect_spread.mul_f64(rand::random())
     }
 
-    /// Returns at random how long a drained call's stream stays open.
+    /// At random, how long a drained call's stream stays open.
     pub(crate) fn share_of_return(&self) -> Duration {
         self.config.timing.reconnect_after.mul_f64(rand::random())
     }

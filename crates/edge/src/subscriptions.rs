@@ -1,5 +1,3 @@
-//! The listeners of this edge. One task tells them all about changes.
-
 mod filter;
 mod listener;
 
@@ -19,7 +17,7 @@ use tokio::sync::{Notify, broadcast, watch};
 pub(crate) use self::filter::Filter;
 pub(crate) use self::listener::{Listener, News};
 
-/// The listeners of this edge. It costs nothing while there are no listeners.
+/// This edge's listeners. One task tells them all about changes, and none runs without listeners.
 pub(crate) struct Hub {
     dispatcher: Arc<dyn Dispatcher>,
     bus: Arc<dyn ClusterBus>,
@@ -58,8 +56,8 @@ impl Hub {
         })
     }
 
-    /// Adds a listener, and removes unwatched and forbidden URIs from `filter`. Afterwards, the
-    /// listener gets all news. Cancel safe.
+    /// Adds a listener, and removes unwatched and forbidden URIs from `filter`. The listener then
+    /// gets all news. Cancel safe.
     pub(crate) async fn join(
         self: &Arc<Self>,
         caller: &Caller,
@@ -113,7 +111,7 @@ impl Hub {
         }
     }
 
-    /// Starts the task that watches for changes. Listeners hear of changes since the current state.
+    /// Listeners hear of changes since the current state.
     fn watch(self: &Arc<Self>) {
         let updates = self.dispatcher.resource_updates();
         let cluster = self.bus.subscribe();
@@ -203,7 +201,7 @@ impl Hub {
         }
     }
 
-    /// Ends every listener's stream without a result, so that clients subscribe again.
+    /// Ends every stream without a result, so that clients subscribe again.
     fn cut_all(&self, why: &str) {
         let mut listeners = self.listeners.lock();
         if !listeners.all.is_empty() {

@@ -26,14 +26,14 @@ use crate::streamable::Streamable;
 use crate::visit::Visit;
 use crate::websocket::WebSocket;
 
-/// A transport between clients and this node. Static dispatch avoids allocations.
+/// Static dispatch avoids allocations.
 pub(crate) trait ClientTransport {
-    /// Returns where in this transport a request belongs, or `None` for a request of another transport. A
-    /// disabled transport claims its requests only to refuse them with the reason.
+    /// Returns the place of a request in this transport, or `None`. A disabled transport claims its
+    /// requests only to refuse them with the reason.
     fn mount(edge: &EdgeState, head: &Parts) -> Option<Mount>;
 
-    /// Returns the caller's token: that of `Authorization`, or of another place if the transport's clients
-    /// cannot set headers.
+    /// Returns the token of `Authorization`, or of another place if the transport's clients cannot
+    /// set headers.
     ///
     /// # Errors
     /// There are two tokens.
@@ -48,7 +48,7 @@ pub(crate) trait ClientTransport {
     ) -> impl Future<Output = Result<Response, Refused>> + Send;
 }
 
-/// Returns whether a request's path is the configured one. Allows a final slash, like most servers' routers.
+/// Allows a final slash, like most servers' routers.
 pub(crate) fn is_at(head: &Parts, configured: &str) -> bool {
     let bare = |path: &'_ str| path.len() - usize::from(path.ends_with('/'));
     let path = head.uri.path();
@@ -72,7 +72,7 @@ impl Mount {
     }
 }
 
-/// Lists the transports. The first one that claims a request serves it.
+/// The first transport that claims a request serves it.
 macro_rules! transports {
     ($($transport:ident),+ $(,)?) => {
         #[derive(Clone, Copy, Debug)]

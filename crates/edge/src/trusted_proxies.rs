@@ -1,5 +1,3 @@
-//! Finds a client's address behind trusted proxies.
-
 use std::net::{IpAddr, SocketAddr};
 
 use http::HeaderName;
@@ -20,8 +18,7 @@ impl TrustedProxies {
     /// Parses addresses and networks.
     ///
     /// # Errors
-    ///
-    /// The message of the first text that is not a network.
+    /// The first text that is not a network, as a message.
     pub fn parse<S: AsRef<str>>(networks: &[S]) -> Result<Self, String> {
         Network::parse_all(networks).map(Self)
     }
@@ -30,7 +27,7 @@ impl TrustedProxies {
         self.0.iter().any(|network| network.holds(address))
     }
 
-    /// Finds the client's address: the nearest one that does not belong to a trusted proxy.
+    /// Finds the nearest address that does not belong to a trusted proxy.
     pub(crate) fn address_of(&self, head: &Parts) -> Option<IpAddr> {
         let peer = Connection::of(&head.extensions)?.peer.address?;
         let mut nearest = peer.ip().to_canonical();
@@ -38,7 +35,8 @@ impl TrustedProxies {
             return Some(nearest);
         }
         let lines = head.headers.get_all(FORWARDED_FOR).iter().rev();
-        // Reads from the end, so that a client's invalid text does not hide the addresses that proxies added.
+        // Reads from the end, so that a client's invalid text does not hide addresses that proxies
+        // added.
         let parts = lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b','));
         let mut before = parts.take(LONGEST_CHAIN);
         while self.trusts(nearest) {
@@ -51,7 +49,7 @@ impl TrustedProxies {
     }
 }
 
-/// Parses an address. Some proxies add a port, which is dropped.
+/// Drops a port, which some proxies add.
 fn read(text: &[u8]) -> Option<IpAddr> {
     let text = str::from_utf8(text.trim_ascii()).ok()?;
     let with_port = || text.parse::<SocketAddr>().ok().map(|it| it.ip());

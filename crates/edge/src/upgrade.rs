@@ -1,5 +1,3 @@
-//! Connections that continue in another protocol after their answer.
-
 use std::sync::Arc;
 
 use futures::FutureExt as _;
@@ -13,7 +11,7 @@ pub(crate) fn asks_for_websocket(headers: &HeaderMap) -> bool {
     upgrade.is_some_and(|protocol| protocol.as_bytes().eq_ignore_ascii_case(b"websocket"))
 }
 
-/// A connection that can be read and written.
+/// A readable and writable connection.
 pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
@@ -22,8 +20,8 @@ type Then = Box<dyn FnOnce(Box<dyn Duplex>) -> BoxFuture<'static, ()> + Send>;
 
 /// An extension of a 101 answer that takes over the connection.
 ///
-/// The HTTP server takes the extension out, writes the answer, and [runs](Self::run) it in the connection's
-/// own task. So the connection stays counted and can be given up like any other
+/// The HTTP server writes the answer and [runs](Self::run) the extension in the connection's own
+/// task. So the connection stays counted and can be given up like any other
 /// ([`Writing`](crate::Writing)).
 #[derive(Clone)]
 pub struct Upgrade(Arc<Mutex<Option<Then>>>);
@@ -37,8 +35,7 @@ impl Upgrade {
         Self(Arc::new(Mutex::new(Some(Box::new(then)))))
     }
 
-    /// Serves the connection to its end. `connection` begins with the bytes that were read after
-    /// the request.
+    /// Serves the connection to its end. `connection` begins with the bytes after the request.
     pub async fn run(self, connection: impl Duplex + 'static) {
         let then = self.0.lock().take();
         if let Some(then) = then {

@@ -1,5 +1,3 @@
-//! A request of an authenticated caller, and its body.
-
 use std::sync::Arc;
 
 use axum::body::Body as HttpBody;
@@ -28,11 +26,11 @@ use crate::state::EdgeState;
 pub(crate) struct Visit<'a> {
     pub(crate) edge: &'a Arc<EdgeState>,
     pub(crate) head: &'a Parts,
-    /// When the request's head or message came. All counting uses this time.
+    /// When the head or message came, the time for all counting.
     pub(crate) came: Instant,
     pub(crate) principal: Principal,
     pub(crate) grant: Option<Arc<Grant>>,
-    /// The request's token. `None` on a connection whose token is watched as a whole.
+    /// `None` on a connection whose token is watched as a whole.
     pub(crate) token: Option<&'a [u8]>,
     pub(crate) trace: Option<TraceContext>,
     pub(crate) places: Places,
@@ -92,8 +90,8 @@ impl Visit<'_> {
         Ok(body)
     }
 
-    /// Admits a message, once each time that a client sends it. Shoal's own repetitions do not pass here. A call
-    /// needs a node that lives long enough. Coerces arguments here, so that all later steps see the same text as the server.
+    /// Admits a message each time that a client, but not Shoal, sends it. Coerces arguments here,
+    /// so that all later steps see the same text as the server.
     pub(crate) async fn admit(
         &self,
         body: &mut Body,
@@ -106,12 +104,12 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Waits until the caller's token is no longer valid.
+    /// Waits until the token is invalid.
     pub(crate) fn until_over(&self) -> BoxFuture<'static, AuthError> {
         self.until_cut_off(|watch| watch.over().boxed())
     }
 
-    /// Waits until the caller's token is revoked. Expiry does not count.
+    /// Waits until the token is revoked. Expiry does not count.
     pub(crate) fn until_revoked(&self) -> BoxFuture<'static, AuthError> {
         self.until_cut_off(|watch| watch.revoked().boxed())
     }

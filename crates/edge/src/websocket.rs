@@ -2,8 +2,8 @@
 //! `docs/websocket.md` describes the protocol for clients.
 //!
 //! All messages of a session go on its single stream, so one event id describes what the client has
-//! received. A client that asks for ids can continue at any edge. A message that has been read is
-//! handed over even if the connection ends.
+//! received. A client that asks for ids can continue at any edge. A read message is handed over
+//! even if the connection ends.
 //!
 //! | file | content |
 //! |---|---|
@@ -39,8 +39,7 @@ use crate::visit::Visit;
 pub(crate) struct WebSocket;
 
 impl ClientTransport for WebSocket {
-    /// Claims WebSocket requests. If WebSocket is turned off, claims them only to refuse them with the
-    /// reason.
+    /// If WebSocket is turned off, claims its requests only to refuse them with the reason.
     fn mount(edge: &EdgeState, head: &Parts) -> Option<Mount> {
         let asked = head.method == HttpMethod::GET && upgrade::asks_for_websocket(&head.headers);
         (asked && is_at(head, &edge.config.path)).then_some(Mount {
@@ -49,8 +48,7 @@ impl ClientTransport for WebSocket {
         })
     }
 
-    /// Returns the token of the header or the subprotocol. Refuses two tokens, because a proxy could have
-    /// checked the other one.
+    /// Refuses two tokens, because a proxy could have checked the other one.
     fn token(headers: &HeaderMap) -> Result<Option<(Scheme, &[u8])>, Refusal> {
         let offered = named_once(headers, AUTH, TOKEN_ONCE)?;
         let offered = offered.map(|token| (Scheme::Bearer, token.as_bytes()));

@@ -1,5 +1,3 @@
-//! The write progress of an answer, shared with the HTTP server.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
@@ -8,16 +6,16 @@ use std::time::Duration;
 use futures::task::AtomicWaker;
 use tokio::time::Instant;
 
-/// Tracks when a client last read from its answer, and can end the writing. Clones share the state.
+/// An answer's write progress, by which the HTTP server ends the writing. Clones share the state.
 ///
-/// All answers of an HTTP/1.1 connection share one [`Writing`]. In HTTP/2, each stream has its own.
+/// An HTTP/1.1 connection's answers share one [`Writing`]. In HTTP/2, each stream has its own.
 #[derive(Clone, Debug)]
 pub struct Writing(Arc<WritingState>);
 
 #[derive(Debug)]
 struct WritingState {
     began: Instant,
-    /// The time of the client's last read, in milliseconds since `began`.
+    /// The client's last read, in milliseconds since `began`.
     taken: AtomicU64,
     given_up: AtomicBool,
     waker: AtomicWaker,
@@ -35,12 +33,12 @@ impl Default for Writing {
 }
 
 impl Writing {
-    /// Notes that the client has read data, or that there is data to read from now on.
+    /// Notes that the client has read data, or that data is there from now on.
     pub fn progressed(&self) {
         self.0.taken.store(self.now(), Ordering::Relaxed);
     }
 
-    /// Returns how long the client has read no data.
+    /// Returns how long the client has read nothing.
     pub fn still_for(&self) -> Duration {
         let taken = self.0.taken.load(Ordering::Relaxed);
         Duration::from_millis(self.now().saturating_sub(taken))
@@ -52,7 +50,7 @@ impl Writing {
         self.0.waker.wake();
     }
 
-    /// Becomes ready once [`give_up`](Self::give_up) was called. At most one task may wait.
+    /// Ready once [`give_up`](Self::give_up) was called. At most one task may wait.
     pub fn poll_given_up(&self, cx: &Context<'_>) -> Poll<()> {
         self.0.waker.register(cx.waker());
         match self.0.given_up.load(Ordering::Acquire) {

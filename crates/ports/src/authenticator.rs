@@ -1,5 +1,3 @@
-//! The seam that authenticates callers.
-
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +16,7 @@ use crate::{GrantWatch, Memo, Principal, TokenDigest};
 /// Cancellation safe. Implementations must not log or return credentials.
 #[async_trait]
 pub trait Authenticator: Send + Sync + 'static {
-    /// Identifies the caller by a request's credentials.
+    /// Identifies the caller.
     async fn authenticate(&self, shown: Credentials<'_>) -> Result<Authenticated, AuthError>;
 
     /// Returns the label of this authentication method in metrics.
@@ -34,8 +32,8 @@ pub trait Authenticator: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Watches a token while a stream stays open. The watch ends as soon as requests with the token would be refused,
-    /// or earlier.
+    /// Watches a token while a stream stays open. The watch ends no later than Shoal would refuse
+    /// requests with the token.
     fn watch(&self, _token: &[u8], known: &Authenticated) -> GrantWatch {
         GrantWatch::until(known.grant.as_ref().and_then(|grant| grant.until))
     }
@@ -52,33 +50,33 @@ pub trait Authenticator: Send + Sync + 'static {
         }
     }
 
-    /// Returns the metadata of the protected resource (RFC 9728), if the server has any.
+    /// Returns the protected resource's metadata (RFC 9728), if any.
     fn resource_metadata(&self) -> Option<ResourceMetadata> {
         None
     }
 }
 
-/// The credentials of one request. There is no `Debug`, so that logs cannot contain them.
+/// The credentials of one request. Not `Debug`, so that logs cannot contain them.
 #[derive(Clone, Copy)]
 pub struct Credentials<'a> {
-    /// The scheme and token of `Authorization`, if present.
+    /// The contents of `Authorization`.
     pub token: Option<(Scheme, &'a [u8])>,
-    /// The digest of that token, if the connection already knows it.
+    /// The token's digest, if the connection already knows it.
     pub digest: Option<TokenDigest>,
     /// The proof in the `DPoP` header.
     pub proof: Option<&'a str>,
-    /// The TLS certificate that the client sent, if any.
+    /// The client's TLS certificate.
     pub certificate: Option<&'a ClientCertificate>,
-    /// The request's HTTP method.
+    /// The HTTP method.
     pub method: &'a str,
     /// The request's path.
     pub path: &'a str,
-    /// When the request arrived. The token must be valid at that time.
+    /// The time of arrival, at which the token must be valid.
     pub came: Instant,
 }
 
 impl<'a> Credentials<'a> {
-    /// Makes credentials that have a bearer token and nothing else.
+    /// Makes credentials with only a bearer token.
     pub fn bearer(token: &'a str) -> Self {
         Self {
             token: Some((Scheme::Bearer, token.as_bytes())),
@@ -86,7 +84,7 @@ impl<'a> Credentials<'a> {
         }
     }
 
-    /// Returns the digest of the token, which it computes unless it is known.
+    /// Returns the token's digest, and computes it if unknown.
     pub fn digest(&self, token: &[u8]) -> TokenDigest {
         self.digest.unwrap_or_else(|| digest_of(token))
     }
@@ -110,12 +108,12 @@ impl<'a> Credentials<'a> {
 pub struct ClientCertificate([u8; 32]);
 
 impl ClientCertificate {
-    /// Hashes a client's certificate, given in DER.
+    /// Hashes a certificate in DER.
     pub fn of(certificate: &[u8]) -> Self {
         Self(Sha256::digest(certificate).into())
     }
 
-    /// Returns the SHA-256 of the certificate.
+    /// Returns the hash.
     pub fn sha256(&self) -> &[u8; 32] {
         &self.0
     }
@@ -135,7 +133,7 @@ pub enum Scheme {
 pub struct Authenticated {
     /// The caller's name.
     pub principal: Principal,
-    /// The caller's grant, if the credentials carry one.
+    /// The grant that the credentials carry.
     pub grant: Option<Arc<Grant>>,
 }
 
@@ -153,11 +151,11 @@ impl From<Principal> for Authenticated {
 pub struct Grant {
     /// The granted scopes, including those that they imply.
     pub scopes: Box<[Arc<str>]>,
-    /// The token's claims, as a JSON object. The authenticator limits their length.
+    /// The token's claims, a JSON object of limited length.
     pub claims: RawJson,
-    /// When the grant ends, by this machine's monotonic clock.
+    /// The grant's end, by this machine's monotonic clock.
     pub until: Option<Instant>,
-    /// The parsed form of the claims, for policy rules.
+    /// The parsed claims, for policy rules.
     pub read: Memo,
 }
 
@@ -168,7 +166,7 @@ impl Grant {
     }
 }
 
-// Without the claims, because they are personal data.
+// Claims are personal data.
 impl fmt::Debug for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (f.debug_struct("Grant"))
@@ -178,11 +176,11 @@ impl fmt::Debug for Grant {
     }
 }
 
-/// The MCP operation that a request asks for.
+/// A requested MCP operation.
 pub struct Operation<'a> {
-    /// The operation's JSON-RPC method.
+    /// The JSON-RPC method.
     pub method: &'a str,
-    /// The operation's parameters.
+    /// The parameters.
     pub params: Option<&'a RawJson>,
 }
 
@@ -194,10 +192,10 @@ impl Operation<'_> {
     }
 }
 
-/// The public document that describes the protected resource, and its paths.
+/// The public document about the protected resource.
 #[derive(Clone, Debug)]
 pub struct ResourceMetadata {
-    /// The URL paths that serve the document.
+    /// The URL paths of the document.
     pub paths: Vec<String>,
     /// The document, as JSON.
     pub document: Bytes,
@@ -218,12 +216,12 @@ pub enum AuthError {
     /// The DPoP proof is wrong (RFC 9449).
     #[error("the DPoP proof is not valid: {0}; send a new one with each request")]
     Proof(ProofFault),
-    /// The principal has used more DPoP proofs than Shoal can remember to detect replays.
+    /// The principal has used more DPoP proofs than Shoal can remember.
     #[error(
         "this principal has shown too many DPoP proofs within a short time; send requests more slowly"
     )]
     TooManyProofs {
-        /// When the caller should retry.
+        /// The pause before a retry.
         retry_after: Duration,
     },
     /// The token lacks scopes. Lists all that the request needs.
@@ -232,9 +230,9 @@ pub enum AuthError {
     /// Callers cannot be authenticated now.
     #[error("callers cannot be authenticated now: {reason}; try again later")]
     Unavailable {
-        /// Why callers cannot be authenticated.
+        /// The cause.
         reason: &'static str,
-        /// When the caller should retry.
+        /// The pause before a retry.
         retry_after: Duration,
     },
 }
@@ -248,7 +246,7 @@ macro_rules! faults {
         }
 
         impl $name {
-            /// Returns the fault's label in metrics.
+            /// Returns the label in metrics.
             pub fn label(self) -> &'static str {
                 match self {
                     $(Self::$variant => $label,)+
@@ -261,35 +259,35 @@ macro_rules! faults {
 faults! {
     /// Why an access token is refused.
     TokenFault {
-        /// The token exceeds the length limit.
+        /// Longer than the limit.
         TooLong = "too_long": "it is too long",
-        /// The token cannot be read.
+        /// Unreadable.
         Malformed = "malformed": "it cannot be read",
-        /// The token's signature algorithm is not allowed for its issuer.
+        /// Algorithm not allowed for the issuer.
         Algorithm = "algorithm": "its algorithm is not allowed here",
-        /// The issuer does not have the key that signed the token.
+        /// Key unknown to the issuer.
         Key = "key": "its key is not known",
-        /// The token's signature is wrong.
+        /// Wrong signature.
         Signature = "signature": "its signature is wrong",
-        /// The token's issuer is not trusted.
+        /// Untrusted issuer.
         Issuer = "issuer": "its issuer is not trusted here",
-        /// The token is for another resource.
+        /// For another resource.
         Audience = "audience": "it is not for this server",
-        /// The token has expired.
+        /// Expired.
         Expired = "expired": "it has expired",
-        /// The token is not valid yet.
+        /// Not valid yet.
         NotYet = "not_yet": "it is not valid yet",
-        /// The issuer says that the token is inactive.
+        /// Inactive, as the issuer says.
         Inactive = "inactive": "it is not active",
-        /// The token lacks a subject or an expiry.
+        /// Without a subject or expiry.
         Claims = "claims": "a claim is missing or cannot be used",
-        /// The token is bound to a key, but the request lacks a proof of that key.
+        /// Bound to a key that the request does not prove.
         Bound = "bound": "it is bound to a key; show a proof of that key",
-        /// The token is bound to a certificate that the connection did not show.
+        /// Bound to a certificate that the connection did not show.
         Certificate = "certificate": "it is bound to a certificate; connect with that one",
-        /// The token is bound in a way that Shoal cannot check.
+        /// Bound in a way that Shoal cannot check.
         Binding = "binding": "it is bound to its client in a way that cannot be checked here",
-        /// The token is not bound to a key or certificate, as the settings require.
+        /// Unbound, although the settings require a binding.
         Unbound = "unbound": "it is not bound to a key, as this server requires",
     }
 }
@@ -297,23 +295,23 @@ faults! {
 faults! {
     /// Why a DPoP proof is refused.
     ProofFault {
-        /// The request has no proof.
+        /// Absent.
         Missing = "proof_missing": "there is none",
-        /// The proof cannot be read.
+        /// Unreadable.
         Malformed = "proof_malformed": "it cannot be read",
-        /// The proof's signature algorithm is not allowed.
+        /// Algorithm not allowed.
         Algorithm = "proof_algorithm": "its algorithm is not allowed here",
-        /// The proof's signature is wrong.
+        /// Wrong signature.
         Signature = "proof_signature": "its signature is wrong",
-        /// The proof's key is not the token's key.
+        /// Key other than the token's.
         Key = "proof_key": "its key is not the token's",
-        /// The proof is for another request.
+        /// For another request.
         Request = "proof_request": "it is for another request",
-        /// The proof is for another token.
+        /// For another token.
         Token = "proof_token": "it is for another token",
-        /// The proof was made too long ago, or in the future.
+        /// Too old, or in the future.
         Time = "proof_time": "it was not made just now",
-        /// The proof was used before.
+        /// Used before.
         Replayed = "proof_replayed": "it was used before",
     }
 }

@@ -1,10 +1,8 @@
-//! Growing pauses between attempts, with a random part.
-
 use std::time::Duration;
 
 use rand::Rng;
 
-/// The pauses between attempts at an operation.
+/// Growing pauses between attempts, with a random part.
 #[derive(Clone, Debug)]
 pub struct Backoff {
     first: Duration,
@@ -23,19 +21,19 @@ impl Backoff {
         }
     }
 
-    /// Returns the next pause: a random time between half its length and all of it.
+    /// Returns a random time between half the next pause and all of it.
     pub fn pause(&mut self) -> Duration {
         self.pause_by(&mut rand::rng())
     }
 
-    /// Like [`pause`](Self::pause), but with the caller's random generator.
+    /// Like [`pause`](Self::pause), with the caller's random generator.
     pub fn pause_by(&mut self, rng: &mut impl Rng) -> Duration {
         let whole = self.next;
         self.next = (whole * 2).min(self.longest);
         whole.mul_f64(rng.random_range(0.5..=1.0))
     }
 
-    /// Restarts at the first pause, for use after a success.
+    /// Restarts at the first pause, after a success.
     pub fn reset(&mut self) {
         self.next = self.first.min(self.longest);
     }

@@ -1,5 +1,3 @@
-//! The events of a running call.
-
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -25,7 +23,7 @@ impl CallEvents {
         Self(Source::Stream(Box::pin(stream.fuse())))
     }
 
-    /// Makes the events of a call that has already ended.
+    /// Makes the events of an ended call.
     pub fn finished(outcome: CallOutcome) -> Self {
         Self(Source::Ended(Some(outcome)))
     }
@@ -46,7 +44,7 @@ impl CallEvents {
         }
     }
 
-    /// Returns the next event; `None` after `Finished` or when the connection to the worker broke. Cancellation safe.
+    /// Returns the next event; `None` after `Finished` or a broken connection. Cancellation safe.
     pub async fn next(&mut self) -> Option<CallEvent> {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }

@@ -1,5 +1,3 @@
-//! Describes what pools offer, and the facts that the server states of itself.
-
 use std::sync::Arc;
 
 use shoal_protocol::{RawJson, RawObject};
@@ -25,12 +23,12 @@ pub struct PoolCatalog {
     pub prompts: Vec<RawJson>,
     /// The backend's `ttlMs` for the lists of tools, resources, resource templates and prompts.
     pub ttl_ms: [Option<u64>; 4],
-    /// How often the backend announced changes of tools, resources (with templates) and prompts.
+    /// Counts announced changes of tools, resources (with templates) and prompts.
     pub generations: [u64; 3],
-    /// Names of client headers to forward to the pool, in lower case.
+    /// Client headers to forward to the pool, in lower case.
     pub headers: Vec<Arc<str>>,
-    /// Whether all callers share the pool's lists. If not, the lists here are empty, and the backend answers each list
-    /// method as a call, with all pages in one.
+    /// Whether all callers share the pool's lists. If not, the lists here are empty, and the
+    /// backend answers list methods as calls, with all pages in one.
     pub lists: ListScope,
     /// Operations that could not become tools, and why.
     pub left_out: Vec<String>,
@@ -49,7 +47,7 @@ impl Default for RawObjectOrEmpty {
 }
 
 impl PoolCatalog {
-    /// Whether the backend declared a capability.
+    /// Whether the backend declares a capability.
     pub fn declares(&self, capability: &str) -> bool {
         RawObject::of(&self.capabilities.0).is_some_and(|declared| declared.has(capability))
     }
@@ -60,21 +58,22 @@ impl PoolCatalog {
 pub struct ServerFacts {
     /// The server's `Implementation` object.
     pub server_info: RawJson,
-    /// `ServerCapabilities` of all pools, with `resources.subscribe` and `listChanged`, which Shoal serves.
+    /// All pools' `ServerCapabilities`, with `resources.subscribe` and `listChanged`, which Shoal
+    /// serves.
     pub capabilities: RawJson,
-    /// The backends' instructions of all pools, joined.
+    /// All pools' instructions, joined.
     pub instructions: Option<String>,
     /// Versions of the lists of tools, resources (with templates) and prompts. Lists with equal contents have equal
     /// versions on all nodes.
     pub versions: [u64; 3],
-    /// Names of the client headers that any pool asks for.
+    /// Client headers that any pool asks for.
     pub headers: Arc<[Arc<str>]>,
     /// The callers with lists of their own.
     pub own: OwnLists,
 }
 
 impl ServerFacts {
-    /// Returns the [versions](Self::versions) of the lists that a caller sees.
+    /// Returns the [versions](Self::versions) that a caller sees.
     pub fn versions_of(&self, session: Option<&SessionId>, principal: &Principal) -> [u64; 3] {
         let mut versions = self.versions;
         if self.own.is_empty() {
@@ -94,9 +93,9 @@ impl ServerFacts {
 /// The server's facts, and whether they are complete.
 #[derive(Clone, Debug)]
 pub struct SettledFacts {
-    /// The facts that the node knows now.
+    /// The facts that the node knows.
     pub facts: Arc<ServerFacts>,
-    /// Why the facts may be incomplete, and when to ask for them again. `None` if they are complete.
+    /// Why the facts may be incomplete, and when to ask again. `None` if complete.
     pub lacks: Option<CallFailure>,
 }
 

@@ -1,5 +1,3 @@
-//! A client's description of itself.
-
 use std::sync::{Arc, OnceLock};
 
 use shoal_protocol::RawJson;
@@ -27,12 +25,12 @@ impl ClientInfo {
         }))
     }
 
-    /// Returns the JSON that the client sent.
+    /// Returns the client's JSON.
     pub fn as_json(&self) -> &RawJson {
         &self.0.json
     }
 
-    /// Returns the client's name and version, shortened.
+    /// Returns name and version, shortened.
     pub fn name(&self) -> &str {
         self.0.name.get_or_init(|| name_of(&self.0.json).into())
     }

@@ -1,5 +1,3 @@
-//! The seam that carries events to every node.
-
 use async_trait::async_trait;
 use tokio::sync::broadcast;
 
@@ -10,13 +8,13 @@ use crate::{NodeId, SessionId, StoreError};
 /// For resource updates see [`Dispatcher::resource_updates`](crate::Dispatcher::resource_updates).
 #[async_trait]
 pub trait ClusterBus: Send + Sync + 'static {
-    /// Publishes an event to all subscribers. Events of one publisher keep their order.
+    /// Publishes an event to all subscribers, in each publisher's order.
     ///
     /// # Cancel safety
     /// If the future is dropped, the event may still be published.
     ///
     /// # Errors
-    /// If the store does not confirm the event. The event may still be published.
+    /// If the store does not confirm the event, which may still be published.
     async fn publish(&self, event: ClusterEvent) -> Result<(), StoreError>;
 
     /// Subscribes to future events.
@@ -26,14 +24,14 @@ pub trait ClusterBus: Send + Sync + 'static {
 /// An event for all nodes.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum ClusterEvent {
-    /// A node is leaving, or has left. Others may claim the sessions that it releases.
+    /// A node is leaving, or has left. Other nodes may claim its released sessions.
     NodeLeft {
-        /// The node that leaves.
+        /// The leaving node.
         node: NodeId,
     },
     /// A task's status has changed.
     TaskChanged {
-        /// The task that changed.
+        /// The task.
         task: SessionId,
     },
 }
@@ -43,7 +41,7 @@ pub struct ClusterSubscription {
     events: broadcast::Receiver<Result<ClusterEvent, Lagged>>,
 }
 
-/// The subscriber missed events and must assume that everything changed.
+/// The subscriber missed events, and must assume that everything changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lagged;
 

@@ -1,6 +1,6 @@
 //! One test suite for each storage seam.
 //!
-//! The tests wait in real time, but briefly, because engines may use their own clocks.
+//! The tests wait in real time, because engines may use their own clocks.
 
 mod cluster_bus;
 mod directory;

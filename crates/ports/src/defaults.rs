@@ -1,5 +1,3 @@
-//! Structs of settings with defaults.
-
 /// Declares a struct of settings with defaults (`name: Type = value`).
 #[macro_export]
 macro_rules! settings {

@@ -1,5 +1,3 @@
-//! The seam for session ownership and session records.
-
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,41 +7,44 @@ use crate::{Epoch, Evidence, NodeId, Principal, SessionId, StoreError};
 
 /// Stores the owner, epoch and record of each session.
 ///
-/// Each method is one atomic step, except that [`Directory::claim`] may read first and then compare and set. A session
-/// has at most one owner, and only while that node's lease lives. The store refuses writes with an old epoch
-/// ([`StoreError::Stale`]), which fences off former owners. Records expire after `idle` time without use.
+/// Each method is one atomic step, except that [`Directory::claim`] may read first and then compare
+/// and set. A session has at most one owner, whose lease must live. The store refuses writes with
+/// an old epoch ([`StoreError::Stale`]), which fences off former owners. Records expire after
+/// `idle` time without use.
 ///
-/// Every method may be repeated after [`StoreError::Unavailable`] without a second effect. `save`, `release` and, in
-/// engines that outlive nodes, `claim` restart the idle time, so owners save their records periodically.
+/// Methods repeated after [`StoreError::Unavailable`] have no second effect. `save`, `release` and,
+/// in engines that outlive nodes, `claim` restart the idle time, so owners save their records
+/// periodically.
 #[async_trait]
 pub trait Directory: Send + Sync + 'static {
-    /// Renews or begins a node's lease. Returns whether others may have claimed the node's sessions since the last
-    /// confirmed renewal.
+    /// Renews or begins a lease. Returns whether others may have claimed the node's sessions since
+    /// the last confirmed renewal.
     async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<Renewal, StoreError>;
 
-    /// Ends a node's lease, so that others can claim its sessions.
+    /// Ends a lease, so that other nodes can claim the node's sessions.
     async fn end_lease(&self, node: &NodeId) -> Result<(), StoreError>;
 
     /// Creates a session and returns its first epoch.
     async fn create(&self, new: NewSession) -> Result<Epoch, StoreError>;
 
-    /// Returns the owner and epoch of a session, if the session exists.
+    /// Returns a session's owner and epoch.
     async fn lookup(&self, session: &SessionId) -> Result<Option<Placement>, StoreError>;
 
-    /// Makes `node` the owner of the session and raises the epoch, if the owner released the session, the owner's lease
-    /// has ended, or `node` is the owner.
+    /// Makes `node` the owner and raises the epoch, if the owner released the session, the owner's
+    /// lease has ended, or `node` is the owner.
     ///
     /// # Errors
-    /// `NotFound`; `Held` while another owner's lease lives, or if another node's claim was faster.
+    /// `NotFound`; `Held` while another owner's lease lives, or if another node claimed first.
     async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError>;
 
-    /// Claims like [`Directory::claim`], but also from the owner that the evidence is against, although its lease
-    /// lives. The next renewal of that lease is [contested](Renewal::Contested).
+    /// Claims like [`Directory::claim`], but also from the owner that the evidence is against. The
+    /// next renewal of that lease is [contested](Renewal::Contested).
     ///
     /// # Errors
-    /// As for a claim. Also `Held` until that owner has had the session for the length of one lease, by the store's
-    /// clock, unless it [has missed a renewal](Evidence::has_missed_a_renewal). Otherwise two separated nodes could claim
-    /// the session in turns.
+    /// As for a claim. Also `Held` until that owner has had the session for the length of one
+    /// lease, by the store's clock, unless it [has missed a
+    /// renewal](Evidence::has_missed_a_renewal). Otherwise two separated nodes could claim in
+    /// turns.
     async fn claim_on_evidence(
         &self,
         session: &SessionId,
@@ -67,10 +68,10 @@ pub trait Directory: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Returns for each session, in order, whether its owner still holds it under the epoch.
+    /// Returns, in order, whether each session's owner still holds it under the epoch.
     async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError>;
 
-    /// Replaces the session's record and restarts its idle time.
+    /// Replaces the record and restarts the idle time.
     async fn save(
         &self,
         session: &SessionId,
@@ -79,7 +80,7 @@ pub trait Directory: Send + Sync + 'static {
         idle: Duration,
     ) -> Result<(), StoreError>;
 
-    /// Stores the record and releases the session, so that another node can claim it at once.
+    /// Stores the record and releases the session for any node's claim.
     async fn release(
         &self,
         session: &SessionId,
@@ -88,11 +89,11 @@ pub trait Directory: Send + Sync + 'static {
         idle: Duration,
     ) -> Result<(), StoreError>;
 
-    /// Removes the session with its streams and journal.
+    /// Removes the session, its streams and its journal.
     async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError>;
 
-    /// Adds sessions to the node's list, for `life`. Earlier entries stay. Other nodes take over the listed sessions if
-    /// the node dies. The node repeats this before `life` ends. Single-node engines need not keep lists.
+    /// Adds sessions to the node's list, for `life`; the node repeats this in time. Other nodes
+    /// take over the listed sessions if the node dies. Single-node engines need no lists.
     async fn enlist(
         &self,
         _node: &NodeId,
@@ -107,12 +108,12 @@ pub trait Directory: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Returns the nodes that have a list, including dead ones.
+    /// Returns the nodes with a list, including dead ones.
     async fn listing(&self) -> Result<Vec<NodeId>, StoreError> {
         Ok(Vec::new())
     }
 
-    /// Returns some random entries of a node's list. Empty only if the list is empty.
+    /// Returns random entries of a node's list. Empty only if the list is empty.
     async fn enlisted(
         &self,
         _node: &NodeId,
@@ -126,7 +127,8 @@ pub trait Directory: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Removes expired data. Returns the number of removed sessions, or 0 if the store expires data itself.
+    /// Removes expired data. Returns the number of removed sessions; 0 if the store expires data
+    /// itself.
     async fn sweep(&self) -> Result<usize, StoreError>;
 }
 
@@ -137,41 +139,41 @@ pub struct NewSession {
     pub session: SessionId,
     /// The owning principal, which is fixed.
     pub principal: Principal,
-    /// The node that owns the session first.
+    /// The first owner.
     pub owner: NodeId,
-    /// The session's first record.
+    /// The first record.
     pub record: Bytes,
-    /// How long the session lives without use.
+    /// Life without use.
     pub idle: Duration,
 }
 
 /// The owner and epoch of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// The principal that owns the session.
+    /// The owning principal.
     pub principal: Principal,
-    /// The node that owns the session, while its lease lives.
+    /// The owner, while its lease lives.
     pub owner: Option<NodeId>,
-    /// The session's newest epoch.
+    /// The newest epoch.
     pub epoch: Epoch,
 }
 
 /// The result of renewing a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewal {
-    /// The lease continues, and no other node claimed its sessions.
+    /// The lease continues without other nodes' claims.
     Kept,
     /// The lease continues, but another node claims its sessions on [`Evidence`].
     Contested,
-    /// A new lease began, because there was no live one.
+    /// A new lease began.
     Begun,
 }
 
 /// A successful claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// The session's new epoch.
+    /// The new epoch.
     pub epoch: Epoch,
-    /// The session's record.
+    /// The record.
     pub record: Bytes,
 }

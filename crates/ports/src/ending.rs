@@ -1,5 +1,3 @@
-//! Classifies a call's outcome without parsing it.
-
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
@@ -7,8 +5,8 @@ use memchr::memmem::Finder;
 use crate::{CallFailure, CallOutcome};
 
 impl CallOutcome {
-    /// Whether the result of `tools/call` reports a tool's failure (2025-11-25, Tools, Error Handling). Searches the
-    /// text.
+    /// Whether the result of `tools/call` reports a tool's failure (2025-11-25, Tools, Error
+    /// Handling). Searches the unparsed text.
     #[must_use]
     pub fn is_tool_error(&self) -> bool {
         static NAME: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"isError\""));
@@ -22,8 +20,7 @@ impl CallOutcome {
         self.has(&NAME, "\"input_required\"")
     }
 
-    /// Whether the result has a member with this name and value. Searching the text usually suffices and is much
-    /// cheaper than parsing.
+    /// Searching usually suffices and is much cheaper than parsing.
     fn has(&self, name: &Finder<'_>, value: &str) -> bool {
         let Self::Result(result) = self else {
             return false;
@@ -48,7 +45,7 @@ impl CallOutcome {
 }
 
 impl CallFailure {
-    /// Returns the outcome's short name for metrics.
+    /// Returns the short name for metrics.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

@@ -1,27 +1,26 @@
-//! The log of streams' events, from which clients resume.
-
 use async_trait::async_trait;
 use bytes::Bytes;
 use shoal_protocol::{EventId, StreamId};
 
 use crate::{CallId, Epoch, Kind, SessionId, StoreError};
 
-/// Stores the numbered events of every stream.
+/// Stores the events of streams, from which clients resume.
 ///
-/// An append is atomic. Once it returns, every later `read` on any node sees its events, until a limit or the retention
-/// time removes them; then `read` reports that.
+/// An append is atomic. Once it returns, every `read` on any node sees its events, until a limit or
+/// the retention time removes them; then `read` reports that.
 #[async_trait]
 pub trait EventLog: Send + Sync + 'static {
     /// Appends events to a stream and records their call's progress, in one step.
-    /// [`Journal::begin`](crate::Journal::begin) creates streams; [`StreamId::STANDALONE`] always exists. A stream
-    /// finishes when its last call ends, and is kept for the retention time.
+    /// [`Journal::begin`](crate::Journal::begin) creates streams; [`StreamId::STANDALONE`] always
+    /// exists. A stream finishes with its last call, and is kept for the retention time.
     ///
     /// Repeating an append has no further effect.
     ///
     /// # Errors
-    /// `Stale` for a former session owner, or if another writer has moved the stream beyond `append.after`; `Forgotten`
-    /// if the stream is missing or ends before `append.after`; `Gone` if the stream has finished; `Full` at the
-    /// session's or the store's limit. Only the session's limit applies to an append that ends a call.
+    /// `Stale` for a former session owner, or if another writer moved the stream beyond
+    /// `append.after`; `Forgotten` if the stream is missing or ends before `append.after`; `Gone`
+    /// if the stream has finished; `Full` at the session's or the store's limit. Only the session's
+    /// limit applies to an append that ends a call.
     async fn append(
         &self,
         session: &SessionId,
@@ -29,10 +28,10 @@ pub trait EventLog: Send + Sync + 'static {
         append: Append,
     ) -> Result<Appended, LogError>;
 
-    /// Returns the position of the stream's newest event.
+    /// Returns the newest event's position.
     async fn last(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError>;
 
-    /// Returns the position after which the log still has all events of the stream.
+    /// Returns the position after which the log has all events of the stream.
     async fn oldest(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError>;
 
     /// Returns up to `limit` events after `cursor`, in order.
@@ -50,11 +49,11 @@ pub trait EventLog: Send + Sync + 'static {
 /// Events to append.
 #[derive(Clone, Debug)]
 pub struct Append {
-    /// The last position of the stream that the owner knows.
+    /// The last position that the owner knows.
     pub after: EventId,
-    /// The JSON-RPC messages to append.
+    /// JSON-RPC messages.
     pub events: Vec<Bytes>,
-    /// The progress of the call that sent the events.
+    /// Progress of the call that sent the events.
     pub progress: Option<CallProgress>,
 }
 
@@ -63,20 +62,20 @@ pub struct Append {
 pub struct CallProgress {
     /// The call's id.
     pub call: CallId,
-    /// The number that the worker gave the last event.
+    /// The worker's number of the last event.
     pub seen: u64,
-    /// Whether the call has ended.
+    /// The call has ended.
     pub ended: bool,
 }
 
 /// The result of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
-    /// The stream's new position.
+    /// The new position.
     pub last: EventId,
-    /// Whether the stream has finished, because its last call ended.
+    /// The stream's last call has ended.
     pub finished: bool,
-    /// Bytes of events that the log keeps for the session.
+    /// Bytes of the session's kept events.
     pub kept: u64,
 }
 
@@ -85,7 +84,7 @@ pub struct Appended {
 pub struct Page {
     /// The events, in order.
     pub events: Vec<LoggedEvent>,
-    /// Whether `events` reaches the end of a finished stream.
+    /// Whether `events` reaches a finished stream's end.
     pub finished: bool,
 }
 
@@ -104,13 +103,13 @@ pub enum LogError {
     /// A failure of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The log lacks the requested events.
+    /// The log lacks the events.
     #[error("the history is gone: {0}")]
     Gone(&'static str),
 }
 
 impl LogError {
-    /// Returns the kind of the error.
+    /// Returns the error's kind.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Gone(_) => Kind::Gone,

@@ -1,5 +1,3 @@
-//! Remembers which callers' operations failed.
-
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::LazyLock;
@@ -14,18 +12,18 @@ use crate::{Caller, Principal, SessionId};
 const ENTRIES: usize = 1024;
 const OF_CALLER: usize = 32;
 
-/// A caller and its operation, as a keyed hash. Failures depend on arguments, so they say more about this pair than
-/// about the server.
+/// A hashed caller and operation. Failures depend on arguments, so they say more about this pair
+/// than about the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FailureKey {
-    /// A hash of the caller. `None` if callers cannot be told apart.
+    /// `None` if callers cannot be told apart.
     caller: Option<u64>,
     operation: u64,
 }
 
 impl FailureKey {
-    /// Makes the key of a caller's calls of `method`, for each tool. Without authentication, the session counts as the
-    /// caller.
+    /// Makes a key for each caller, method and tool. Without authentication, the session counts as
+    /// the caller.
     #[must_use]
     pub fn of(caller: &Caller, method: &Method, tool: Option<&str>) -> Self {
         Self::of_principal(&caller.principal, caller.session.as_ref(), method, tool)
@@ -56,20 +54,20 @@ impl FailureKey {
         self.caller == other.caller
     }
 
-    /// Whether the caller is unknown. Such a caller must not be refused, because others may have caused the failures.
+    /// Whether the caller is unknown. Other callers may have caused the failures, so do not refuse
+    /// an unknown caller.
     #[must_use]
     pub fn is_anybodys(&self) -> bool {
         self.caller.is_none()
     }
 }
 
-/// Failure records by key. A record expires some time after its last failure. When a caller's share is full, that
-/// caller's oldest record is dropped. When the table is full, the oldest record of all is dropped.
+/// Failure records by key, which expire after the last failure. A full share drops the caller's
+/// oldest record, and a full table the oldest of all.
 #[derive(Debug)]
 pub struct FailureTable<T> {
     entries: HashMap<FailureKey, Noted<T>, Fast>,
     keep: Duration,
-    /// When to remove expired records next.
     sweep_at: Option<Instant>,
 }
 
@@ -80,7 +78,7 @@ struct Noted<T> {
 }
 
 impl<T: Default> FailureTable<T> {
-    /// Makes a table that drops records after `keep`.
+    /// Makes a table of records that live for `keep`.
     #[must_use]
     pub fn keeping(keep: Duration) -> Self {
         Self {
@@ -90,12 +88,12 @@ impl<T: Default> FailureTable<T> {
         }
     }
 
-    /// Returns the record of a key.
+    /// Returns a key's record.
     pub fn get(&mut self, key: &FailureKey) -> Option<&mut T> {
         Some(&mut self.entries.get_mut(key)?.value)
     }
 
-    /// Records a failure and returns its record.
+    /// Records a failure.
     pub fn note(&mut self, key: FailureKey) -> &mut T {
         let now = Instant::now();
         self.sweep();
@@ -110,7 +108,7 @@ impl<T: Default> FailureTable<T> {
         &mut noted.value
     }
 
-    /// Removes the record of a key.
+    /// Removes a key's record.
     pub fn forget(&mut self, key: &FailureKey) -> Option<T> {
         Some(self.entries.remove(key)?.value)
     }

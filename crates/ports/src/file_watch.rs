@@ -1,6 +1,4 @@
-//! Polls a file for changes.
-//!
-//! It compares contents, so it sees the directory swaps of Kubernetes and ignores mere touches.
+//! Files are compared by content, so Kubernetes' directory swaps count and mere touches do not.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -12,22 +10,22 @@ use tokio::time::sleep;
 
 use crate::read_file::open_file;
 
-/// Maximum size of a watched file, in bytes.
+/// In bytes.
 const LONGEST: u64 = 64 << 20;
 
-/// Watches a file.
+/// Polls a file for changes.
 #[derive(Debug)]
 pub struct FileWatch {
     file: PathBuf,
-    /// The contents that were reported last.
+    /// The last reported contents.
     read: Contents,
 }
 
-/// The SHA-256 of the file. `None` if the file cannot be read.
+/// The file's SHA-256; `None` if unreadable.
 type Contents = Option<[u8; 32]>;
 
 impl FileWatch {
-    /// Starts to watch a file. Only later changes count. Blocks.
+    /// Starts to watch a file for later changes. Blocks.
     pub fn new(file: &Path) -> Self {
         Self {
             file: file.to_owned(),
@@ -35,8 +33,8 @@ impl FileWatch {
         }
     }
 
-    /// Waits for a change. Polls until two reads in a row find the same new content, because a writer may not have
-    /// finished. Cancellation safe.
+    /// Waits for a change. Two reads in a row must find the same new content, because a writer may
+    /// not have finished. Cancellation safe.
     pub async fn changed(&mut self, every: Duration) {
         let mut before = self.read;
         loop {

@@ -1,5 +1,3 @@
-//! Headers of a client's request that go with its calls.
-
 use std::fmt;
 use std::sync::Arc;
 
@@ -15,7 +13,7 @@ pub struct ForwardedHeaders(Option<Arc<[Header]>>);
 type Header = (Arc<str>, Bytes);
 
 impl ForwardedHeaders {
-    /// Makes the collection, including repeated headers.
+    /// Collects headers, also repeated ones.
     pub fn new(headers: impl IntoIterator<Item = Header>) -> Self {
         let headers: Vec<_> = headers.into_iter().collect();
         Self((!headers.is_empty()).then(|| headers.into()))
@@ -40,7 +38,7 @@ impl ForwardedHeaders {
             .map(|(_, value)| value)
     }
 
-    /// Returns the headers with these names.
+    /// Returns the headers of these names.
     #[must_use]
     pub fn only(&self, names: &[Arc<str>]) -> Self {
         let named = self.iter().filter(|(name, _)| names.contains(name));

@@ -1,5 +1,3 @@
-//! Watches the grant of a caller while its stream is open.
-
 use std::fmt;
 use std::future::pending;
 use std::sync::Arc;
@@ -15,11 +13,11 @@ use crate::{AuthError, Grant, TokenFault};
 pub enum GrantNews {
     /// The token is still valid, now with this grant.
     Renewed(Arc<Grant>),
-    /// The token is no longer valid. No news follow.
+    /// The token is invalid. No news follow.
     Over(AuthError),
 }
 
-/// Reports changes to a grant. Drop the watch to end it.
+/// Reports changes to the grant of an open stream's caller.
 pub struct GrantWatch(BoxStream<'static, GrantNews>);
 
 impl GrantWatch {
@@ -28,12 +26,12 @@ impl GrantWatch {
         Self(news.boxed())
     }
 
-    /// Watches a grant that does not end.
+    /// Watches an endless grant.
     pub fn never() -> Self {
         Self::new(stream::pending())
     }
 
-    /// Watches a grant that ends at a fixed time.
+    /// Watches a grant with a fixed end.
     pub fn until(end: Option<Instant>) -> Self {
         match end {
             None => Self::never(),
@@ -52,7 +50,7 @@ impl GrantWatch {
         }
     }
 
-    /// Waits for the token's end and returns the reason.
+    /// Returns why the token ended, once it has.
     pub async fn over(mut self) -> AuthError {
         loop {
             if let GrantNews::Over(why) = self.next().await {
@@ -61,7 +59,7 @@ impl GrantWatch {
         }
     }
 
-    /// Waits until the token is revoked. Ignores its expiry.
+    /// Waits for the token's revocation, not its expiry.
     pub async fn revoked(self) -> AuthError {
         match self.over().await {
             AuthError::Token(TokenFault::Expired) => pending().await,

@@ -1,7 +1,8 @@
-//! The hint in a session id, which names the node that opened the session.
+//! The hint in a session id.
 //!
-//! A hint may be forged or outdated, so it only says which node to ask first. That node answers only for sessions it
-//! holds ([`SessionRef::hinted`](crate::SessionRef::hinted)); otherwise the store decides.
+//! A hint may be forged or outdated, so it only chooses the node to ask first. That node answers
+//! only for its sessions ([`SessionRef::hinted`](crate::SessionRef::hinted)); otherwise the store
+//! decides.
 
 use uuid::Uuid;
 
@@ -11,11 +12,11 @@ const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
 const TAG_DIGITS: usize = 8;
-/// The suffix that marks the id of a task.
+/// Marks a task's id.
 const TASK: &str = "-task";
 const RANDOM_DIGITS: usize = 32;
 
-/// A node's short name, as used in session ids.
+/// A node's short name in session ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NodeTag(u32);
 
@@ -39,7 +40,7 @@ impl SessionId {
         Self::new(format!("{}-{}", Uuid::new_v4().simple(), node.tag()))
     }
 
-    /// Draws the id of a task with the tag of `node`.
+    /// Draws a task's id with the tag of `node`.
     pub fn of_task_opened_by(node: &NodeId) -> Self {
         Self::new(format!("{}{TASK}", Self::opened_by(node)))
     }
@@ -49,7 +50,7 @@ impl SessionId {
         self.as_str().ends_with(TASK)
     }
 
-    /// Returns the tag of the node that opened the session, if the id has one.
+    /// Returns the tag of the node that opened the session, if any.
     pub fn hint(&self) -> Option<NodeTag> {
         let id = self.as_str().strip_suffix(TASK).unwrap_or(self.as_str());
         let (random, tag) = id.split_once('-')?;
@@ -60,8 +61,8 @@ impl SessionId {
     }
 }
 
-/// Hashes bytes as all releases do: FNV-1a, finished like splitmix64, because FNV's high bits barely depend on the last
-/// bytes.
+/// Hashes equally in all releases: FNV-1a, finished like splitmix64, because FNV's high bits barely
+/// depend on the last bytes.
 pub fn stable_hash(bytes: impl Iterator<Item = u8>) -> u64 {
     let mut hash = bytes.fold(OFFSET, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(PRIME)

@@ -1,5 +1,3 @@
-//! Ids of sessions, nodes, workers, principals, calls and deliveries.
-
 use std::sync::{Arc, LazyLock};
 
 use shoal_protocol::StreamId;
@@ -17,7 +15,7 @@ macro_rules! name {
                 Self(name.into())
             }
 
-            /// Returns the name as text.
+            /// Returns the text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -38,15 +36,15 @@ macro_rules! name {
 }
 
 name! {
-    /// The id of a legacy session. It cannot be guessed, and only the session's principal can use it.
+    /// A legacy session's id. It cannot be guessed, and only the session's principal can use it.
     SessionId
 }
 name! {
-    /// The id of a node, which is one process of the cluster.
+    /// A node's id. A node is one process of the cluster.
     NodeId
 }
 name! {
-    /// The id of a worker: one pool's runtime in one process.
+    /// A worker's id. A worker is one pool's runtime in one process.
     WorkerId
 }
 name! {
@@ -55,20 +53,20 @@ name! {
 }
 
 impl SessionId {
-    /// Draws a session id with 122 cryptographically random bits.
+    /// Draws an id with 122 cryptographically random bits.
     pub fn random() -> Self {
         Self(Uuid::new_v4().simple().to_string().into())
     }
 }
 
 impl Principal {
-    /// Returns the principal of callers without authentication.
+    /// Returns the principal of unauthenticated callers.
     pub fn anonymous() -> Self {
         static NAME: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from("anonymous"));
         Self(NAME.clone())
     }
 
-    /// Returns the principal of operators in the console.
+    /// Returns the principal of the console's operators.
     pub fn console() -> Self {
         Self::new("shoal-console")
     }
@@ -79,14 +77,14 @@ impl Principal {
     }
 }
 
-/// The id of a call. Starting a call with a known id attaches to that call.
+/// A call's id. Starting a call with a known id attaches to that call.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
 pub struct CallId(Uuid);
 
 impl CallId {
-    /// Makes a new id. Ids are ordered by time (UUIDv7).
+    /// Makes an id. Ids are ordered by time (UUIDv7).
     pub fn generate() -> Self {
         Self(Uuid::now_v7())
     }
@@ -106,7 +104,7 @@ impl CallId {
         self.0.simple().encode_lower(text)
     }
 
-    /// Returns a stream number from the id, random enough to be unique even if the store forgets streams.
+    /// Returns a stream number, random enough to be unique even if the store forgets streams.
     pub fn stream(self) -> StreamId {
         let [.., a, b, c, d] = *self.0.as_bytes();
         StreamId(u32::from_be_bytes([a, b, c, d]).max(1))
@@ -146,20 +144,21 @@ impl std::fmt::Debug for CallId {
     }
 }
 
-/// The id of a delivery of a client's message to a session. An edge that lost the session's owner delivers the message
-/// again under the same id, so that its calls do not begin twice. The call of a bound request has the same id.
+/// A delivery of a client's message to a session. An edge that lost the session's owner delivers
+/// the message again under the same id, so that calls do not begin twice. A bound request's call
+/// has the same id.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
 pub struct DeliveryId(Uuid);
 
 impl DeliveryId {
-    /// Makes a new id. Ids are ordered by time (UUIDv7).
+    /// Makes an id. Ids are ordered by time (UUIDv7).
     pub fn generate() -> Self {
         Self(Uuid::now_v7())
     }
 
-    /// Returns the id's 16 bytes.
+    /// Returns the id's bytes.
     pub fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }

@@ -1,5 +1,3 @@
-//! The seam through which operators inspect nodes.
-
 mod call;
 mod node;
 mod rates;
@@ -20,19 +18,20 @@ use crate::{CallId, Principal, SessionId};
 
 /// Inspects a node for operators: its own sessions, calls and tools.
 ///
-/// Inspecting does not count as use of a session. Lists are bounded, but [`Listing::total`] counts all items. [`shown`]
-/// shortens untrusted texts, which callers must escape.
+/// Inspecting does not count as use of a session. [`shown`] shortens untrusted texts, which callers
+/// must escape.
 ///
-/// Nodes of different releases exchange reports as JSON, so a member keeps its meaning and has a default.
+/// Nodes of different releases exchange reports as JSON, so a member keeps its meaning and has a
+/// default.
 ///
 /// Actions complete even if their futures are dropped.
 #[async_trait]
 pub trait Inspector: Send + Sync + 'static {
-    /// Reports on the node itself.
+    /// Reports on the node.
     async fn node(&self) -> Result<NodeReport, InspectError>;
 
-    /// Lists the node's sessions, the last used first. `filter` matches a part of a session's id, client, revision or
-    /// principal's mark, or the exact principal.
+    /// Lists the node's sessions, the last used first. `filter` matches part of the id, client,
+    /// revision or principal's mark, or the exact principal.
     async fn sessions(
         &self,
         filter: &str,
@@ -42,22 +41,23 @@ pub trait Inspector: Send + Sync + 'static {
     /// Reports on one session of the node.
     async fn session(&self, session: &SessionId) -> Result<Option<SessionDetail>, InspectError>;
 
-    /// Lists the node's calls in flight, the oldest first.
+    /// Lists calls in flight, the oldest first.
     async fn calls(&self, limit: usize) -> Result<Listing<CallReport>, InspectError>;
 
     /// Lists the tools whose name, title or pool contains `filter`, the most called first.
     async fn tools(&self, filter: &str, limit: usize) -> Result<Listing<ToolReport>, InspectError>;
 
-    /// Reports on the tool that clients call `name`.
+    /// Reports on a tool by its name for clients.
     async fn tool(&self, name: &str) -> Result<Option<ToolDetail>, InspectError>;
 
-    /// Lists failures of requests, the newest first. They are kept in memory only.
+    /// Lists requests' failures in memory, the newest first.
     async fn errors(&self, limit: usize) -> Result<Listing<ErrorReport>, InspectError>;
 
-    /// Ends a session. Returns `false` if this node does not own it.
+    /// Ends a session. Returns `false` if another node owns it.
     async fn end_session(&self, session: &SessionId) -> Result<bool, InspectError>;
 
-    /// Cancels a call. Returns `false` if the call is not on this node. The call may still end with a result.
+    /// Cancels a call, which may still end with a result. Returns `false` if the call is not on
+    /// this node.
     async fn cancel_call(&self, call: CallId, reason: &str) -> Result<bool, InspectError>;
 }
 
@@ -66,7 +66,7 @@ pub trait Inspector: Send + Sync + 'static {
 pub struct Listing<T> {
     /// The items within the limit.
     pub items: Vec<T>,
-    /// The number of all items, also beyond the limit.
+    /// The number of items without the limit.
     pub total: usize,
 }
 
@@ -82,7 +82,7 @@ impl<T> Default for Listing<T> {
 /// Why a node cannot be inspected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InspectError {
-    /// The node's release does not support inspection.
+    /// The release does not support inspection.
     #[error("the node's release cannot be inspected; its own admin port shows what there is")]
     Unsupported,
     /// The node did not answer.
@@ -93,7 +93,8 @@ pub enum InspectError {
     Failed(String),
 }
 
-/// Returns the mark of a principal in reports: the first 12 hexadecimal digits of the SHA-256 of its name.
+/// Returns a principal's mark in reports: the first 12 hexadecimal digits of the SHA-256 of its
+/// name.
 pub fn mark_of(principal: &Principal) -> String {
     let hash = Sha256::digest(principal.as_str().as_bytes());
     hash.iter().take(6).map(|b| format!("{b:02x}")).collect()

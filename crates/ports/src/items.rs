@@ -1,5 +1,3 @@
-//! The items of an event stream.
-
 use std::fmt;
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -9,7 +7,7 @@ use futures::stream::{BoxStream, StreamExt as _};
 
 use crate::{LazyReceiver, StreamItem};
 
-/// Yields the items of an [`EventStream`](crate::EventStream), from a channel or from a stream that is polled.
+/// Yields the items of an [`EventStream`](crate::EventStream).
 pub struct StreamItems(Source);
 
 enum Source {
@@ -28,7 +26,7 @@ impl StreamItems {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
 
-    /// Like [`recv`](Self::recv), for use in a `poll` function.
+    /// Polls for [`recv`](Self::recv).
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<StreamItem>> {
         match &mut self.0 {
             Source::Channel(items) => items.poll_recv(cx),

@@ -1,5 +1,3 @@
-//! The journal of running calls.
-
 use async_trait::async_trait;
 use bytes::Bytes;
 use shoal_protocol::{EventId, RawJson, RequestId, StreamId};
@@ -13,15 +11,15 @@ use crate::{
 /// Callers may repeat a method after `Unavailable`, as for [`Directory`](crate::Directory).
 #[async_trait]
 pub trait Journal: Send + Sync + 'static {
-    /// Journals the calls of one delivery and opens their stream, in one atomic step before the calls start.
-    /// [`EventLog::append`](crate::EventLog::append) closes the entries.
+    /// Journals the calls of one delivery and opens their stream, in one atomic step before the
+    /// calls start. [`EventLog::append`](crate::EventLog::append) closes the entries.
     ///
-    /// If the calls are already journaled and open, returns their stream as it stands. If the delivery opened a stream
-    /// for other calls, or for calls that have ended, begins nothing.
+    /// If the calls are already journaled and open, returns their stream as it stands. Begins
+    /// nothing if the delivery opened a stream for other calls, or for ended ones.
     ///
     /// # Errors
-    /// `Stale` for a former session owner; `Full` at the session's or the store's limit; `Gone` if the stream to join
-    /// is missing or has finished.
+    /// `Stale` for a former session owner; `Full` at the session's or the store's limit; `Gone` if
+    /// the stream to join is missing or has finished.
     async fn begin(
         &self,
         session: &SessionId,
@@ -64,7 +62,7 @@ pub trait Journal: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Returns the beginning of the stream that a delivery opened, whether open or finished.
+    /// Returns the beginning of a delivery's stream, open or finished.
     async fn delivered(
         &self,
         session: &SessionId,
@@ -75,22 +73,22 @@ pub trait Journal: Send + Sync + 'static {
 /// Calls to journal.
 #[derive(Clone, Debug)]
 pub struct Begin {
-    /// The delivery that brought the calls.
+    /// The calls' delivery.
     pub delivery: DeliveryId,
-    /// The stream to join. `None` opens a stream, which finishes with the last answer.
+    /// The stream to join. `None` opens a stream.
     pub stream: Option<StreamId>,
-    /// The calls to journal; at least one.
+    /// At least one call.
     pub entries: Vec<JournalEntry>,
-    /// Whether the calls already run, so that they may use the store's reserve.
+    /// Whether the calls run already, so that they may use the store's reserve.
     pub running: bool,
 }
 
 /// The result of [`Journal::begin`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begun {
-    /// The calls are journaled. The id is the present end of their stream.
+    /// The calls are journaled; the id is their stream's end.
     Now(EventId),
-    /// Nothing was begun, because the delivery had opened a stream before. The id is the beginning of that stream.
+    /// The delivery had opened a stream before; the id is its beginning.
     Before(EventId),
 }
 
@@ -103,52 +101,52 @@ impl Begun {
     }
 }
 
-/// A stream on which calls run.
+/// A stream with running calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunningStream {
-    /// The id of the stream's newest event.
+    /// The newest event's id.
     pub last: EventId,
-    /// The stream's open calls, the oldest first.
+    /// Open calls, the oldest first.
     pub calls: Vec<JournaledCall>,
 }
 
 /// An open stream as its owner knows it.
 #[derive(Clone, Debug)]
 pub struct OpenStream {
-    /// The id of the stream's newest event.
+    /// The newest event's id.
     pub last: EventId,
-    /// The newest events that the owner has in memory, up to `last`, with consecutive ids.
+    /// The newest events in memory, up to `last`, with consecutive ids.
     pub newest: Vec<Bytes>,
-    /// The delivery that opened the stream, if known.
+    /// The stream's delivery, if known.
     pub delivery: Option<DeliveryId>,
-    /// The stream's calls that have not ended.
+    /// Open calls.
     pub calls: Vec<JournaledCall>,
-    /// The stream's calls that ended within the newest events.
+    /// Calls that ended within the newest events.
     pub ended: Vec<CallId>,
 }
 
 /// A journaled call that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournaledCall {
-    /// The call's journal entry.
+    /// The journal's entry.
     pub entry: JournalEntry,
-    /// The number that the worker gave the last logged event.
+    /// The worker's number of the last logged event.
     pub seen: u64,
 }
 
-/// The journal's entry of a call.
+/// A call's entry in the journal.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct JournalEntry {
     /// The call's id.
     pub call: CallId,
-    /// The client's request that the call answers.
+    /// The client's request.
     pub request: RequestId,
     /// The worker that runs the call, or will.
     pub worker: Option<WorkerId>,
-    /// The worker's ledger number when the call was bound. `None` in entries of older releases, and if the worker
+    /// The worker's ledger number at binding. `None` in older releases' entries, and if the worker
     /// announces none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<LedgerNumber>,
-    /// The data from which a session's owner can start the call.
+    /// Data for starting the call.
     pub start: RawJson,
 }

@@ -1,15 +1,13 @@
-//! Error kinds, and whether a retry is safe.
-
 /// The kind of an error. Each protocol derives its own error code from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// The request is malformed or does not fit.
+    /// The request is malformed or unfit.
     Invalid,
     /// The caller is unknown.
     Unauthenticated,
     /// The caller lacks permission.
     Forbidden,
-    /// The target does not exist for this caller.
+    /// The target does not exist for the caller.
     NotFound,
     /// The target existed and is gone.
     Gone,

@@ -1,5 +1,3 @@
-//! Remembers the last token that a connection sent.
-
 use std::net::IpAddr;
 
 use parking_lot::Mutex;
@@ -7,23 +5,23 @@ use sha2::{Digest as _, Sha256};
 
 use crate::Principal;
 
-/// The SHA-256 of a token.
+/// A token's SHA-256.
 pub type TokenDigest = [u8; 32];
 
-/// A connection's last token and its digest. Comparing tokens is much cheaper than hashing each. The limit on headers
-/// bounds the token's size.
+/// A connection's last token and its digest. Comparing is much cheaper than hashing. The limit on
+/// headers bounds the token's size.
 #[derive(Default)]
 pub struct LastToken(Mutex<Option<Shown>>);
 
 struct Shown {
     token: Box<[u8]>,
     digest: TokenDigest,
-    /// The caller last admitted with the token, and its address.
+    /// The last admitted caller and its address.
     let_in: Option<(Principal, Option<IpAddr>)>,
 }
 
 impl LastToken {
-    /// Returns a token's digest and remembers it.
+    /// Returns a token's digest, and remembers it.
     pub fn digest(&self, token: &[u8]) -> TokenDigest {
         let mut last = self.0.lock();
         if let Some(shown) = last.as_ref().filter(|shown| is_same(&shown.token, token)) {
@@ -38,8 +36,8 @@ impl LastToken {
         digest
     }
 
-    /// Records that a caller was admitted with the token. Returns whether the connection's last admission was another
-    /// caller, address or token.
+    /// Records an admitted caller. Returns whether the last admission had another caller, address
+    /// or token.
     pub fn lets_in(
         &self,
         token: &TokenDigest,
@@ -58,7 +56,7 @@ impl LastToken {
         !is_known
     }
 
-    /// Forgets the token, which was refused.
+    /// Forgets a refused token.
     pub fn is_refused(&self) {
         *self.0.lock() = None;
     }

@@ -1,5 +1,3 @@
-//! The seam through which a session node judges leases.
-
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,11 +7,11 @@ use crate::NodeId;
 /// Judges the lease of this node and the presence of other nodes.
 #[async_trait]
 pub trait Liveness: Send + Sync + 'static {
-    /// Whether this node may assume that it owns its sessions. True while its lease lives by its own clock, counted
-    /// from the moment that it sent the renewal, and it knows of no claims against it. Cheap.
+    /// Whether this node may assume that it owns its sessions: its lease lives by its own clock,
+    /// counted from when it sent the renewal, and it knows of no claims. Cheap.
     fn is_certain(&self) -> bool;
 
-    /// Whether the node announces itself, as far as this node knows. An absent node may just be slow.
+    /// Whether the node announces itself. An absent node may just be slow.
     fn is_present(&self, _node: &NodeId) -> bool {
         true
     }
@@ -22,18 +20,19 @@ pub trait Liveness: Send + Sync + 'static {
     async fn evidence_against(&self, node: &NodeId) -> Option<Evidence>;
 }
 
-/// Direct evidence that a node is gone: its address refuses connections, or another process answers.
+/// Direct evidence that a node is gone: its address refuses connections, or another process
+/// answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
-    /// The node that is gone.
+    /// The lost node.
     pub against: NodeId,
-    /// The length of that node's lease.
+    /// The node's lease.
     pub lease: Duration,
 }
 
 impl Evidence {
-    /// Whether the node has missed a renewal. `left` is the rest of its lease. A node that works keeps more than half,
-    /// because nodes renew after a third.
+    /// Whether the node has missed a renewal. `left` is the rest of its lease: more than half while
+    /// it works, because nodes renew after a third.
     #[must_use]
     pub fn has_missed_a_renewal(&self, left: Duration) -> bool {
         left * 2 <= self.lease

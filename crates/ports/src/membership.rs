@@ -1,5 +1,3 @@
-//! The seam through which nodes find one another.
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -10,22 +8,22 @@ use crate::{NodeId, StoreError};
 /// Stores the cluster's nodes, pools and settled tool names.
 #[async_trait]
 pub trait Membership: Send + Sync + 'static {
-    /// Announces a node for `life`. The node repeats this within that time.
+    /// Announces a node for `life`. The node repeats this in time.
     async fn announce(&self, node: &NodeInfo, life: Duration) -> Result<(), StoreError>;
 
-    /// Removes a node's announcement at once.
+    /// Removes a node's announcement.
     async fn withdraw(&self, node: &NodeId) -> Result<(), StoreError>;
 
-    /// Returns the announced nodes of the cluster.
+    /// Returns the announced nodes.
     async fn nodes(&self) -> Result<Vec<NodeInfo>, StoreError>;
 
-    /// Stores the names of the pools for `life`, in place of earlier ones, for a node that starts alone.
+    /// Replaces the stored pool names for `life`, for a node that starts alone.
     async fn remember_pools(&self, pools: &[String], life: Duration) -> Result<(), StoreError>;
 
-    /// Returns the stored names of the pools.
+    /// Returns the stored pool names.
     async fn remembered_pools(&self) -> Result<Vec<String>, StoreError>;
 
-    /// Stores a pool's catalog for `life`, in place of an earlier one, for a node that starts while the pool has no
+    /// Replaces a pool's stored catalog for `life`, for a node that starts while the pool has no
     /// worker.
     async fn remember_catalog(
         &self,
@@ -34,7 +32,7 @@ pub trait Membership: Send + Sync + 'static {
         life: Duration,
     ) -> Result<(), StoreError>;
 
-    /// Extends the life of a stored catalog to `life`, or stores `catalog` if there is none.
+    /// Extends a stored catalog's life, or stores `catalog` if there is none.
     async fn keep_catalog(
         &self,
         pool: &str,
@@ -48,8 +46,8 @@ pub trait Membership: Send + Sync + 'static {
     /// Returns a pool's stored catalog.
     async fn remembered_catalog(&self, pool: &str) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Agrees with the other nodes which pool gets each name that several pools claim. `contested` holds the names with
-    /// this node's choices. A name that is settled stays with its pool if that is one of `pools`. For other names,
+    /// Agrees with other nodes on the pool of each name that several pools claim. `contested` holds
+    /// this node's choices. A settled name stays with its pool if that is one of `pools`; otherwise
     /// `contested` decides. Returns the result and stores it for `life`.
     async fn settle_names(
         &self,
@@ -62,12 +60,12 @@ pub trait Membership: Send + Sync + 'static {
     async fn settled_names(&self) -> Result<BTreeMap<String, String>, StoreError>;
 }
 
-/// A node's announcement. For mixed releases, members have defaults and unknown ones are ignored.
+/// A node's announcement. For mixed releases, members have defaults, and nodes ignore unknown ones.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NodeInfo {
     /// The node's id, unique to its process.
     pub id: NodeId,
-    /// The address of the cluster listener, `host:port`.
+    /// The cluster listener's `host:port`.
     pub address: String,
     /// Whether the node accepts sessions.
     #[serde(default)]
@@ -78,10 +76,10 @@ pub struct NodeInfo {
     /// Whether the node gets no new work.
     #[serde(default)]
     pub draining: bool,
-    /// Whether the node gets no new work because it is still starting.
+    /// Whether the node is still starting.
     #[serde(default)]
     pub starting: bool,
-    /// The pools whose tools the node knows.
+    /// The pools that the node knows.
     #[serde(default)]
     pub pools: Vec<String>,
     /// Number of sessions.
@@ -90,7 +88,7 @@ pub struct NodeInfo {
     /// Requests in flight.
     #[serde(default)]
     pub in_flight: u64,
-    /// The node's release, for people to read.
+    /// The release, for people to read.
     #[serde(default)]
     pub version: String,
 }

@@ -1,5 +1,3 @@
-//! A cache for the parsed form of a value.
-
 use std::any::Any;
 use std::sync::{Arc, Weak};
 
@@ -7,12 +5,12 @@ use parking_lot::Mutex;
 
 /// The parsed form of a value, kept while its last reader uses it.
 ///
-/// All memos are equal, so that they do not affect the equality of their values.
+/// All memos are equal, so that they do not affect their values' equality.
 #[derive(Default)]
 pub struct Memo(Mutex<Option<Weak<dyn Any + Send + Sync>>>);
 
 impl Memo {
-    /// Returns the parsed form, if it has this type and is still in use.
+    /// Returns the parsed form, if it has this type and is in use.
     pub fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         let read = self.0.lock().as_ref()?.upgrade()?;
         read.downcast().ok()

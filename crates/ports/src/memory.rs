@@ -33,7 +33,7 @@ impl MemoryStore {
         }
     }
 
-    /// Returns the store as the engine of all storage seams.
+    /// Returns the engine of all storage seams.
     pub fn into_store(self) -> Store {
         let engine = Arc::new(self);
         Store {
@@ -45,7 +45,7 @@ impl MemoryStore {
         }
     }
 
-    /// Returns the bytes of events in all sessions.
+    /// Returns the event bytes of all sessions.
     pub fn event_bytes(&self) -> usize {
         self.data.event_bytes()
     }

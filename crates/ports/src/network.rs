@@ -1,5 +1,3 @@
-//! Networks of IP addresses in settings.
-
 use std::net::IpAddr;
 use std::str::FromStr;
 
@@ -15,8 +13,7 @@ impl Network {
     /// Parses each text.
     ///
     /// # Errors
-    ///
-    /// The message of the first text that is not a network.
+    /// The first text that is not a network, as a message.
     pub fn parse_all<S: AsRef<str>>(texts: &[S]) -> Result<Vec<Self>, String> {
         texts.iter().map(|text| text.as_ref().parse()).collect()
     }
@@ -44,7 +41,7 @@ impl FromStr for Network {
                 "{text:?} is an IPv4-mapped network: write it with the IPv4 address {canonical}"
             ));
         }
-        // `10.1.2.3/8` is probably a mistake: its author may mean one address.
+        // In `10.1.2.3/8`, the author may mean one address.
         if network.trunc() != network {
             return Err(format!(
                 "{text:?} has address bits after its prefix: write {} or {canonical}",

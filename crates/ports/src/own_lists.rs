@@ -1,5 +1,3 @@
-//! Lists that differ by caller.
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -19,19 +17,19 @@ pub enum ListScope {
     Principal,
 }
 
-/// The callers that share one set of lists, separate from others.
+/// Callers that share one set of lists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ListOwner {
     /// A legacy session.
     Session(SessionId),
-    /// A principal's calls, except in sessions with lists of their own.
+    /// A principal's calls, except in sessions with own lists.
     Principal(Principal),
     /// A principal's calls without a session.
     Sessionless(Principal),
 }
 
 impl ListOwner {
-    /// Returns the possible owners of a caller's lists, the closest first.
+    /// Returns the possible owners, the closest first.
     pub fn of(session: Option<&SessionId>, principal: &Principal) -> [Self; 2] {
         [
             match session {
@@ -43,11 +41,11 @@ impl ListOwner {
     }
 }
 
-/// The owners of separate lists, with versions of their lists of tools, resources (with templates) and prompts. Version
-/// 0 stands for the shared list.
+/// Owners' versions of their lists of tools, resources (with templates) and prompts. Version 0
+/// stands for the shared list.
 pub type OwnLists = Arc<BTreeMap<ListOwner, [u64; 3]>>;
 
-/// Returns the owners whose versions changed, and which of the three lists did.
+/// Returns owners whose versions changed, and which lists did.
 pub fn changed_owners<'a>(
     before: &'a OwnLists,
     now: &'a OwnLists,

@@ -1,6 +1,4 @@
-//! Patterns that match several names at once, such as `read_*`.
-
-/// Whether `name` matches `pattern`, where `*` stands for any characters.
+/// Whether `name` matches `pattern`, such as `read_*`, where `*` stands for any characters.
 pub fn matches_pattern(pattern: &str, name: &str) -> bool {
     if pattern == name {
         return true;

@@ -13,20 +13,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Period(Duration);
 
 impl Period {
-    /// The period of length zero.
+    /// Zero length.
     pub const ZERO: Self = Self(Duration::ZERO);
 
-    /// Makes a period of whole seconds.
+    /// Makes a period of seconds.
     pub const fn seconds(seconds: u64) -> Self {
         Self(Duration::from_secs(seconds))
     }
 
-    /// Makes a period of whole milliseconds.
+    /// Makes a period of milliseconds.
     pub const fn millis(millis: u64) -> Self {
         Self(Duration::from_millis(millis))
     }
 
-    /// Returns the standard library's type.
+    /// Returns the duration.
     pub const fn get(self) -> Duration {
         self.0
     }

@@ -1,12 +1,10 @@
-//! Counts by principal.
-
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
 use crate::Principal;
 
-/// A count for each principal. Zero counts are removed.
+/// Counts by principal. Zero counts are removed.
 #[derive(Debug, Default)]
 pub struct PrincipalCounts(HashMap<Principal, usize, RandomState>);
 

@@ -1,5 +1,3 @@
-//! The seam behind quotas: token buckets shared by all nodes.
-//!
 //! GCRA: a bucket holds `burst` tokens and regains one every `interval`.
 
 mod config;
@@ -17,14 +15,14 @@ pub use rate::Rate;
 
 use crate::{Principal, StoreError};
 
-/// Stores the token buckets of quotas. Each engine uses its own clock.
+/// Stores the token buckets that all nodes share. Each engine uses its own clock.
 #[async_trait]
 pub trait QuotaCells: Send + Sync + 'static {
-    /// Takes up to `want` tokens from a bucket, or refuses if fewer than `need` are left. `need` must not exceed the
-    /// burst.
+    /// Takes up to `want` tokens, or refuses if fewer than `need` are left. `need` must not exceed
+    /// the burst.
     ///
-    /// The rate may change between calls. Tokens taken earlier count for at most the time in which the new rate fills
-    /// the bucket.
+    /// The rate may change between calls. Tokens taken earlier count for at most the time in which
+    /// the new rate fills the bucket.
     async fn take(
         &self,
         key: &QuotaKey,
@@ -33,15 +31,15 @@ pub trait QuotaCells: Send + Sync + 'static {
         want: u32,
     ) -> Result<Taken, StoreError>;
 
-    /// Returns unused tokens to a bucket, up to the burst.
+    /// Returns unused tokens, up to the burst.
     async fn give_back(&self, key: &QuotaKey, rate: CellRate, cells: u32)
     -> Result<(), StoreError>;
 }
 
-/// The key of a bucket: a quota and the callers that share the bucket.
+/// Identifies a bucket.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct QuotaKey {
-    /// The name of the quota.
+    /// The quota's name.
     pub quota: Arc<str>,
     /// The callers that share the bucket.
     pub subject: QuotaSubject,
@@ -59,8 +57,8 @@ pub enum QuotaSubject {
 }
 
 impl QuotaSubject {
-    /// Returns the subject for a client's address. An IPv6 /64 counts as one address, because it is the smallest
-    /// network that a customer gets.
+    /// Returns the subject of an address. An IPv6 /64 counts as one address, because it is the
+    /// smallest network of a customer.
     pub fn address(address: IpAddr) -> Self {
         Self::Address(match address.to_canonical() {
             IpAddr::V6(address) => {
@@ -71,7 +69,7 @@ impl QuotaSubject {
         })
     }
 
-    /// Returns the heap memory of the subject, in bytes.
+    /// Returns the heap memory in bytes.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Principal(principal) => principal.as_str().len(),

@@ -1,5 +1,5 @@
-//! Reads files whose paths an operator configures. Reading is bounded and does not wait, because a path may lead to a
-//! pipe or an endless device.
+//! Reading files that an operator configures is bounded and does not wait, because a path may lead
+//! to a pipe or an endless device.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -8,8 +8,9 @@ use std::path::Path;
 /// Reads a regular file, following links. Blocks, but does not wait for a writer.
 ///
 /// # Errors
-/// The operating system's error; [`InvalidInput`](io::ErrorKind::InvalidInput) if the file is not regular;
-/// [`FileTooLarge`](io::ErrorKind::FileTooLarge) above `most` bytes. Errors do not name the file.
+/// The operating system's error; [`InvalidInput`](io::ErrorKind::InvalidInput) if the file is not
+/// regular; [`FileTooLarge`](io::ErrorKind::FileTooLarge) above `most` bytes. Errors omit the
+/// file's name.
 pub fn read_file(file: &Path, most: u64) -> io::Result<Vec<u8>> {
     whole(open_file(file)?, most)
 }
@@ -22,18 +23,18 @@ pub fn read_text(file: &Path, most: u64) -> io::Result<String> {
     text(read_file(file, most)?)
 }
 
-/// Reads text from a file or a pipe. Waits for the pipe's writer.
+/// Reads text from any file or a pipe. Waits for the pipe's writer.
 ///
 /// # Errors
-/// As for [`read_text`], but any file is allowed.
+/// As for [`read_text`].
 pub fn read_text_or_pipe(file: &Path, most: u64) -> io::Result<String> {
     text(whole(File::open(file)?, most)?)
 }
 
 /// Opens a regular file without waiting.
 pub(crate) fn open_file(file: &Path) -> io::Result<File> {
-    // Check before opening, because opening and closing a pipe can lose its data. Check again after opening, because the
-    // path may lead elsewhere by then.
+    // Check before opening, because opening a pipe can lose its data, and again afterwards, because
+    // the path may have changed.
     expect_regular(&std::fs::metadata(file)?)?;
     let mut options = File::options();
     options.read(true);
@@ -68,7 +69,7 @@ fn whole(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
 
 fn text(read: Vec<u8>) -> io::Result<String> {
     String::from_utf8(read)
-        // Replace the original error, because it contains the bytes, which may be secret.
+        // The original error contains bytes that may be secret.
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8"))
 }
 

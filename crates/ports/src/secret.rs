@@ -1,15 +1,13 @@
-//! Values that are hidden in output.
-
 use std::borrow::Cow;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// The text shown in place of a secret.
+/// Stands for a secret.
 pub const REDACTED: &str = "(redacted)";
 
-/// A secret text, printed and serialized as [`REDACTED`].
+/// A secret text, shown and serialized as [`REDACTED`].
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);

@@ -1,4 +1,4 @@
-//! Session state for tools: small values that live as long as the session.
+//! Small values for tools that live as long as the session.
 //!
 //! A call sends a [`StateRequest`] among its events, and the session's owner answers through
 //! [`CallControl::answer`](crate::CallControl::answer).
@@ -11,24 +11,24 @@ use serde::de::DeserializeOwned;
 use shoal_protocol::{Outcome, RawJson, RawObject, RpcError};
 use uuid::Uuid;
 
-/// Maximum length of a key, in bytes.
+/// Maximum bytes of a key.
 pub const STATE_KEY_BYTES: usize = 128;
 
 /// A call's request to read or write the state of its session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StateRequest {
-    /// Reads a value. The answer is `{"value": …}`, or `{}` if there is no such value.
+    /// Reads a value. The answer is `{"value": …}`, or `{}` if there is none.
     Get {
-        /// The value's key.
+        /// The key.
         key: String,
     },
     /// Writes a value. The answer is `{}`, once the value is stored.
     Set {
-        /// The value's key.
+        /// The key.
         key: String,
-        /// The value to write; `None` removes the old one.
+        /// The value; `None` removes the old one.
         value: Option<RawJson>,
-        /// The id of this write. A new owner gets the write again under the same id.
+        /// The write's id, under which a new owner gets it again.
         writing: u64,
     },
     /// Lists the keys, sorted. The answer is `{"keys": […]}`.
@@ -36,18 +36,18 @@ pub enum StateRequest {
 }
 
 impl StateRequest {
-    /// Makes a request to write a value, with a new id.
+    /// Makes a write with a new id.
     pub fn set(key: impl Into<String>, value: Option<RawJson>) -> Self {
         let (high, low) = Uuid::new_v4().as_u64_pair();
         Self::Set {
             key: key.into(),
             value,
-            // Each half has a few fixed bits, and the rotation puts them in different places.
+            // The rotation keeps both halves' fixed bits apart.
             writing: high ^ low.rotate_left(32),
         }
     }
 
-    /// Returns the bytes of key and value.
+    /// Counts the bytes of key and value.
     pub fn len(&self) -> usize {
         match self {
             Self::Get { key } => key.len(),
@@ -91,14 +91,14 @@ pub fn no_session() -> RpcError {
     )
 }
 
-/// Returns the error for a value that was not stored. Tools may pass it on, so its code must not mean that a call was
-/// not executed.
+/// Returns the error for a value that was not stored. Tools may pass it on, so its code must not
+/// mean "not executed".
 pub fn not_kept(reason: impl std::fmt::Display) -> RpcError {
     let text = format!("the value was not kept: {reason}; try again later");
     RpcError::internal(text).with_data(RawJson::from_static(r#"{"kept":false}"#))
 }
 
-/// Returns the error for a value that may or may not be stored.
+/// Returns the error for a value that may be stored.
 pub fn perhaps_kept(reason: impl std::fmt::Display) -> RpcError {
     let text = format!("whether the value was kept is not known: {reason}");
     RpcError::internal(text).with_data(RawJson::from_static(r#"{"kept":null}"#))
@@ -106,23 +106,23 @@ pub fn perhaps_kept(reason: impl std::fmt::Display) -> RpcError {
 
 /// A running call's access to its session's state. Cheap to clone.
 ///
-/// Requests of one call run in order, and all calls of the session see one order. The session's owner applies the
-/// limits of `[session]`.
+/// A call's requests run in order, and all calls of the session see one order. The limits of
+/// `[session]` apply.
 ///
 /// # Cancel safety
-/// If a future is dropped, the value may still be written.
+/// A dropped future may still write the value.
 #[derive(Clone)]
 pub struct SessionState(Arc<dyn StateDoor>);
 
-/// Carries the requests of [`SessionState`] to the session's owner.
+/// Carries requests to the session's owner.
 #[async_trait]
 pub trait StateDoor: Send + Sync {
-    /// Sends a request and waits for its answer.
+    /// Sends a request and awaits its answer.
     async fn request(&self, request: StateRequest) -> Outcome;
 }
 
 impl SessionState {
-    /// Makes the state that sends its requests through `door`.
+    /// Makes state that sends requests through `door`.
     pub fn new(door: Arc<dyn StateDoor>) -> Self {
         Self(door)
     }
@@ -158,7 +158,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// Removes a value and returns once the store has removed it.
+    /// Removes a value, also from the store.
     ///
     /// # Errors
     /// As [`SessionState::set`].

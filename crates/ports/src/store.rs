@@ -1,11 +1,9 @@
-//! The storage seams of one deployment.
-
 use std::sync::Arc;
 
 use crate::{ClusterBus, Directory, EventLog, Journal, Membership};
 
-/// The storage seams of one engine. When the directory raises a session's epoch, this also fences writes to the log and
-/// the journal.
+/// One engine's storage seams. When the directory raises a session's epoch, it also fences writes
+/// to the log and the journal.
 #[derive(Clone)]
 pub struct Store {
     /// Sessions' owners and records.
@@ -21,7 +19,7 @@ pub struct Store {
 }
 
 impl StoreError {
-    /// Whether the store could not be reached, so that the operation may succeed later.
+    /// Whether the store could not be reached, so that a retry may succeed.
     pub fn is_outage(&self) -> bool {
         matches!(self, Self::Unavailable(_) | Self::Away(_))
     }
@@ -30,26 +28,26 @@ impl StoreError {
 /// Why a store refused an operation, or failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// Another node owns the session by now.
+    /// Another node owns the session.
     #[error("the session has a newer owner")]
     Stale,
-    /// The store has lost writes that it had confirmed, as after a failover. The session's owner restores them
+    /// The store lost confirmed writes, as after a failover. The owner restores them
     /// ([`Directory::restore`], [`Journal::restore`]).
     #[error("the store has forgotten what was written")]
     Forgotten,
     /// The session does not exist.
     #[error("no such session")]
     NotFound,
-    /// Another node's lease on the session lives.
+    /// Another node's lease lives.
     #[error("the session is held by another node")]
     Held,
-    /// The store has reached a limit.
+    /// A limit is reached.
     #[error("the store is full: {0}")]
     Full(&'static str),
-    /// The store did not confirm the operation, but may have carried it out.
+    /// The store did not confirm the operation, which may have happened.
     #[error("the store cannot be reached: {0}")]
     Unavailable(String),
-    /// The operation was not sent to the store.
+    /// The store did not get the operation.
     #[error("the store is away: {0}")]
     Away(String),
 }

@@ -1,5 +1,3 @@
-//! The seam between the dispatcher and a worker.
-
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -13,63 +11,64 @@ use crate::{
 
 /// Runs the calls of one pool.
 ///
-/// A worker keeps running calls that have no reader, and finished calls for a bounded time. It may drop a finished call
-/// if the call was [acknowledged](Self::acknowledge), or if it is repeatable, was delivered and asked no questions. It
-/// runs each call once.
+/// A worker runs each call once, also without a reader, and keeps finished calls for a bounded
+/// time. A worker may drop a finished call that was [acknowledged](Self::acknowledge), or that is
+/// repeatable, was delivered and asked no questions.
 #[async_trait]
 pub trait Worker: Send + Sync + 'static {
-    /// Returns the worker's description, which the receiver updates. A worker that cannot accept calls announces no
-    /// catalog. After a reconnection, the worker announces itself again.
+    /// Returns the worker's description, updated in the receiver and repeated after a reconnection.
+    /// A worker that cannot accept calls announces no catalog.
     fn announcement(&self) -> watch::Receiver<Announcement>;
 
-    /// Reports updates of [subscribed](Self::subscribe) resources. A receiver that lags must assume that all resources
-    /// changed.
+    /// Reports updates of [subscribed](Self::subscribe) resources. A lagging receiver must assume
+    /// that all changed.
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated>;
 
-    /// Returns the callers with lists of their own. The worker answers their list methods as calls, with all pages in
-    /// one.
+    /// Returns the callers with lists of their own, whose list methods the worker answers as calls,
+    /// with all pages in one.
     fn own_lists(&self) -> watch::Receiver<OwnLists> {
         watch::channel(OwnLists::default()).1
     }
 
-    /// Returns the worker's current load.
+    /// Returns the current load.
     fn load(&self) -> WorkerLoad;
 
-    /// Returns the number of calls that a reader may still want. Finished calls count for a while.
+    /// Counts calls that a reader may want, for a while also finished ones.
     fn open_calls(&self) -> usize {
         let load = self.load();
         load.running + load.queued
     }
 
-    /// Returns the current ledger number, which may lag behind; `None` if the worker has no ledger.
+    /// Returns the current ledger number, which may lag behind; `None` without a ledger.
     fn ledger(&self) -> Option<LedgerNumber> {
         None
     }
 
-    /// Adds a call that another node will start to the [load](Self::load), until the guard is dropped. `None` if the
+    /// Adds an expected call to the [load](Self::load), until the guard is dropped. `None` if the
     /// load is exact anyway.
     fn expect(&self) -> Option<Expected> {
         None
     }
 
-    /// Starts a call. If the worker knows the call, attaches to it from its beginning.
+    /// Starts a call, or attaches to a known one from its beginning.
     ///
-    /// The worker remembers the journaled calls under its latest [ledger](Self::ledger) numbers. It does not run a call
-    /// that it accepted before or may have forgotten. A refusal is final for the ledger number that the call was bound
-    /// with.
+    /// The worker remembers journaled calls under its latest [ledger](Self::ledger) numbers, and
+    /// does not run a call that it accepted before or may have forgotten. A refusal is final for
+    /// the ledger number that the call was bound with.
     ///
-    /// If the connection breaks before the worker confirms, the call may run. Then its events end without `Finished`,
-    /// and it has no [reader](crate::CallControl::reader): [start it again](Self::start_again).
+    /// If the connection breaks before the worker confirms, the call may run. Then its events end
+    /// without `Finished`, and it has no [reader](crate::CallControl::reader): [start it
+    /// again](Self::start_again).
     ///
     /// # Errors
-    /// `Overloaded` or `NotExecuted` if the call was not executed; `OutcomeUnknown` if it may have run; `Superseded` if
-    /// the worker knows a later session owner.
+    /// `Overloaded` or `NotExecuted` if the call was not executed; `OutcomeUnknown` if it may have
+    /// run; `Superseded` if the worker knows a later session owner.
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure>;
 
     /// Starts a call that may have reached the worker before.
     ///
     /// # Errors
-    /// As for [`start`](Self::start). A failure to send is reported like a broken connection.
+    /// As for [`start`](Self::start). A failure to send counts as a broken connection.
     async fn start_again(&self, call: Call) -> Result<RunningCall, CallFailure> {
         self.start(call).await
     }
@@ -79,15 +78,15 @@ pub trait Worker: Send + Sync + 'static {
         None
     }
 
-    /// Attaches to a call and replaces its reader. A [returning reader](Attach::reader) does not replace a newer one:
-    /// instead, its own control [is replaced](crate::CallControl::is_replaced).
+    /// Attaches to a call and replaces its reader. A [returning reader](Attach::reader) does not
+    /// replace a newer one, but [is replaced](crate::CallControl::is_replaced).
     ///
     /// # Errors
-    /// `OutcomeUnknown` if the worker does not know the call; `Superseded` if it knows a later session owner. A broken
-    /// connection is reported as for [`start`](Self::start).
+    /// `OutcomeUnknown` if the worker does not know the call; `Superseded` if it knows a later
+    /// session owner. Broken connections are as for [`start`](Self::start).
     async fn attach(&self, attach: Attach) -> Result<RunningCall, CallFailure>;
 
-    /// Allows the worker to drop a call's stored result. The worker still remembers the call's id.
+    /// Allows dropping a call's stored result. The worker still remembers the id.
     fn acknowledge(&self, _call: CallId) {}
 
     /// Subscribes to a resource's [updates](Self::resource_updates). A second subscription has no effect.
@@ -99,7 +98,7 @@ pub trait Worker: Send + Sync + 'static {
     /// Ends the subscription to a resource.
     async fn unsubscribe(&self, uri: &str);
 
-    /// Ends a session at the worker: stops the session's calls and refuses late ones.
+    /// Ends a session: stops its calls and refuses late ones.
     async fn end_session(&self, session: &SessionId);
 }
 
@@ -108,18 +107,18 @@ pub trait Worker: Send + Sync + 'static {
 pub struct Attach {
     /// The call's id.
     pub call: CallId,
-    /// The number of the last event that the reader has; 0 for none.
+    /// The reader's last event; 0 for none.
     pub after: u64,
-    /// The id of this [reader](crate::CallControl::reader), if it returns.
+    /// A returning [reader](crate::CallControl::reader)'s id.
     pub reader: Option<u64>,
-    /// The session owner's epoch, as in [`Call::epoch`].
+    /// The owner's epoch, as in [`Call::epoch`].
     pub epoch: Option<Epoch>,
     /// The reader's span.
     pub trace: Option<TraceContext>,
 }
 
 impl Attach {
-    /// Makes a request for a new reader that starts after this event.
+    /// Makes a new reader's request, from after this event.
     #[must_use]
     pub fn new(call: CallId, after: u64) -> Self {
         Self {
@@ -132,7 +131,7 @@ impl Attach {
     }
 }
 
-/// A guard that counts an expected call until it is dropped.
+/// Counts an expected call until dropped.
 pub type Expected = Box<dyn Send + Sync>;
 
 /// A worker in this process.
@@ -147,12 +146,12 @@ pub trait WorkerHere {
     fn start_now(&self, call: Call) -> Result<RunningCall, CallFailure>;
 }
 
-/// A set of workers that calls can run on.
+/// The workers that calls can run on.
 pub trait WorkerSet: Send + Sync + 'static {
-    /// Adds a worker, or replaces one with the same id. Running calls continue.
+    /// Adds or replaces a worker by its id. Running calls continue.
     fn add(&self, worker: Arc<dyn Worker>);
 
-    /// Removes a worker, which then gets no new calls.
+    /// Removes a worker from the choice for new calls.
     fn remove(&self, worker: &WorkerId);
 }
 
@@ -163,7 +162,7 @@ pub struct Announcement {
     pub worker: WorkerId,
     /// The worker's pool.
     pub pool: Arc<str>,
-    /// The pool's catalog, once the backend is ready.
+    /// The catalog, once the backend is ready.
     pub catalog: Option<Arc<PoolCatalog>>,
     /// Why the worker is not ready, or which part of it is degraded.
     pub detail: Option<String>,
@@ -172,9 +171,9 @@ pub struct Announcement {
 impl Announcement {
     /// The [detail](Self::detail) of a worker during its first start.
     pub const STARTING: &str = "starting";
-    /// The detail of a worker that leaves and finishes its calls.
+    /// The detail of a leaving worker.
     pub const LEAVING: &str = "the worker is leaving";
-    /// The detail of a worker whose pool was removed. Nodes need not wait for this pool.
+    /// The detail if the pool was removed. Nodes need not wait for this pool.
     pub const REMOVED: &str = "the pool was removed from the worker's configuration";
 
     /// Whether the worker is leaving.
@@ -184,7 +183,7 @@ impl Announcement {
         self.catalog.is_none() && self.detail.as_deref().is_some_and(leaving)
     }
 
-    /// Whether the worker's pool is being removed.
+    /// Whether the pool is being removed.
     #[must_use]
     pub fn is_removed(&self) -> bool {
         self.catalog.is_none() && self.detail.as_deref() == Some(Self::REMOVED)
@@ -203,10 +202,10 @@ pub struct ResourceUpdated {
 /// The load of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerLoad {
-    /// Number of calls that run.
+    /// Running calls.
     pub running: usize,
-    /// Number of calls that wait.
+    /// Waiting calls.
     pub queued: usize,
-    /// Number of calls that can run at once; 0 while disconnected.
+    /// Calls that can run at once; 0 while disconnected.
     pub capacity: usize,
 }

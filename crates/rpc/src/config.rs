@@ -1,5 +1,3 @@
-//! Limits and times of links.
-
 use std::time::Duration;
 
 use shoal_ports::settings;
@@ -16,8 +14,8 @@ settings! {
     /// ```
     #[derive(Clone, Debug)]
     pub struct LinkConfig {
-        /// Highest version of the frame protocol. Set an older version while releases are mixed. An unsupported value
-        /// means the nearest supported version.
+        /// Highest version of the frame protocol. Set an older version while releases are mixed.
+        /// Shoal replaces an unsupported value by the nearest supported version.
         pub max_version: u32 = HIGHEST,
         /// Maximum unread bytes of one flight. Beyond it, the sender waits.
         pub credit: u64 = 256 * 1024,

@@ -1,5 +1,5 @@
-//! Serves an [`Inspector`](shoal_ports::Inspector) to other nodes, for the operators' console, and reaches theirs. Each
-//! request is a plain gRPC call, because these are rare and harmless to lose.
+//! Serves an [`Inspector`](shoal_ports::Inspector) to other nodes' consoles, and reaches theirs.
+//! Each request is a plain gRPC call, because requests are rare and harmless to lose.
 
 mod remote;
 mod service;

@@ -1,5 +1,5 @@
 //! Converts between the types of the ports and messages. Workers may be written in any language, so
-//! their JSON is validated here. Shoal's own processes have validated theirs.
+//! Shoal validates their JSON here.
 
 pub(crate) mod call;
 pub(crate) mod catalog;
@@ -22,7 +22,7 @@ use crate::error::Malformed;
 /// Longer times are cut to this, so that adding one to a clock cannot overflow.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
-/// Converts to milliseconds. Rounds up, so that a remaining time does not become zero.
+/// Rounds up, so that a remaining time does not become zero.
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }

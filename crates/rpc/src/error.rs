@@ -1,10 +1,7 @@
-//! Errors of links and messages.
-
 use std::error::Error;
 
 use tonic::{Code, Status};
 
-/// Why a link could not be made, or ended.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum LinkError {
     #[error("{0}")]
@@ -37,7 +34,7 @@ impl LinkError {
             }
             Code::OutOfRange | Code::Internal => Self::Protocol(text.to_owned()),
             code => Self::Transport(match last_cause(status) {
-                // Show the system's or TLS's text, because gRPC's text is the same for all causes.
+                // The system's or TLS's text; gRPC's text is the same for all causes.
                 Some(cause) => format!("{code:?} {text}: {cause}"),
                 None => format!("{code:?} {text}"),
             }),
@@ -68,7 +65,6 @@ impl From<Malformed> for LinkError {
     }
 }
 
-/// A frame that exceeds the receiver's limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its {bytes} bytes exceed the link's limit of {limit} bytes a message")]
 pub(crate) struct TooLong {

@@ -13,7 +13,7 @@ use crate::convert::post::deliver_in;
 use crate::proto::types::v1 as types;
 use crate::proto::{node::v1 as node, worker::v1 as worker};
 
-/// Decodes a message of another process; the first byte selects its type.
+/// Decodes a message; the first byte selects its type.
 pub fn link_message(data: &[u8]) {
     let Some((&kind, data)) = data.split_first() else {
         return;

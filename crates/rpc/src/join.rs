@@ -33,8 +33,8 @@ use crate::presence::PresencePorts;
 use run::Runner;
 use subscriptions::Subscriptions;
 
-/// A worker with the state that its links share; a cheap handle. Make one for each worker, because nodes treat a second
-/// one as a restart of the worker.
+/// A worker with the state that its links share; a cheap handle. Make only one for each worker,
+/// because nodes treat a second one as a restart.
 #[derive(Clone)]
 pub struct JoiningWorker {
     joining: Arc<Joining>,
@@ -42,7 +42,7 @@ pub struct JoiningWorker {
 
 struct Joining {
     worker: Arc<dyn Worker>,
-    /// A number that distinguishes this process's worker from an earlier one of the same name.
+    /// Distinguishes this worker from an earlier one of the same name.
     incarnation: u64,
     subscriptions: Subscriptions,
     presence: PresencePorts,
@@ -127,22 +127,23 @@ impl WorkerJoin {
         join
     }
 
-    /// Returns a receiver of the link's state.
+    /// Returns the link's state.
     pub fn state(&self) -> watch::Receiver<JoinState> {
         self.state.subscribe()
     }
 
-    /// Returns a receiver of the nodes that the linked node reports. Empty before the first report.
+    /// Returns the nodes that the linked node reports. Empty before the first report.
     pub fn nodes(&self) -> watch::Receiver<Vec<NodeInfo>> {
         self.nodes.subscribe()
     }
 
-    /// Announces to the node that the worker leaves, keeps the link until all calls have ended or until `deadline`,
-    /// says goodbye and stops. Returns whether all calls ended in time, including other nodes' calls, because their
-    /// sessions may move to this node.
+    /// Announces the worker's departure, keeps the link until all calls have ended or until
+    /// `deadline`, says goodbye and stops. Returns whether all calls ended in time, including other
+    /// nodes' calls, because their sessions may move to this node.
     ///
     /// # Cancel safety
-    /// Cancellation safe: if the future is dropped, the worker still leaves, unless this join is dropped too.
+    /// Cancellation safe: if the future is dropped, the worker still leaves, unless this join is
+    /// dropped too.
     pub async fn leave(&self, deadline: Instant) -> bool {
         self.leave.send_replace(Some(deadline));
         let mut over = self.over.clone();
@@ -150,7 +151,8 @@ impl WorkerJoin {
         idle.is_ok_and(|idle| *idle == Some(true))
     }
 
-    /// Closes the link without a goodbye. The node waits a while for the worker to return.
+    /// Closes the link without a goodbye. The node waits up to [`LinkConfig::rejoin`] for the
+    /// worker.
     pub fn stop(&self) {
         self.stop.cancel();
     }

@@ -1,4 +1,4 @@
-//! Implements the ports between processes by long-lived gRPC links, which users of the traits do not notice.
+//! Implements the ports between processes by long-lived gRPC links.
 //!
 //! | trait | used here | implemented there |
 //! |---|---|---|

@@ -1,8 +1,7 @@
 //! Detects the death of a worker's process.
 //!
 //! Workers dial their nodes, so a node has no address to probe when a link breaks. The worker's
-//! process therefore opens a port for this purpose, which the kernel closes at any end of the
-//! process.
+//! process therefore opens a port, which the kernel closes when the process ends.
 
 use std::collections::HashMap;
 use std::io::{self, Write as _};
@@ -22,12 +21,12 @@ use crate::proto::worker::v1::Presence;
 
 /// Pause after a failure to accept, such as for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// The first pause between dials. It is short, because an exiting process may close its link before its port.
+/// Short, because an exiting process may close its link before its port.
 const DIAL_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_DIAL_PAUSE: Duration = Duration::from_millis(500);
 
-/// The open ports of a process with workers, one for each local address towards its nodes. A cheap
-/// handle; dropping the last one closes the ports.
+/// The presence ports of a process with workers, one for each local address. A cheap handle;
+/// dropping the last one closes the ports.
 #[derive(Clone, Default)]
 pub struct PresencePorts(Arc<Inner>);
 
@@ -45,8 +44,8 @@ impl PresencePorts {
         Self(Arc::new(Inner { number, open }))
     }
 
-    /// Returns the presence to report to the node at `address`. If no port can be opened, the node notices the worker's
-    /// death later.
+    /// Returns the presence to report to the node at `address`. If no port can be opened, the node
+    /// notices a death later.
     pub(crate) async fn towards(&self, address: &str) -> Option<Presence> {
         let here = match local_address(address).await {
             Ok(here) => here,
@@ -118,9 +117,9 @@ async fn local_address(address: &str) -> io::Result<IpAddr> {
 
 /// A node's probe of the presence port of one worker.
 ///
-/// The node dials only the source address of the worker's link, so a worker cannot make it dial others. A refusal
-/// proves the death only if the worker's process answered while the link was up, because address translation or a
-/// firewall may refuse too.
+/// The node dials only the source address of the worker's link, so a worker cannot make it dial
+/// others. A refusal proves the death only if the worker's process answered while the link was up,
+/// because address translation or a firewall may refuse.
 pub(crate) struct PresenceProbe {
     seen: Option<AbortOnDropHandle<Option<Dial>>>,
 }
@@ -145,7 +144,7 @@ impl PresenceProbe {
         }
     }
 
-    /// Returns when the port refuses connections or another process answers. Pends if the probe is inconclusive.
+    /// Returns when the port refuses connections or another process answers. Otherwise pends.
     /// Cancellation safe.
     pub(crate) async fn gone(self) {
         let seen = match self.seen {

@@ -1,4 +1,4 @@
-//! The compiled contracts of `proto/`, which has their documentation.
+//! The compiled contracts of `proto/`, where they are documented.
 #![allow(missing_docs, unreachable_pub, unused_qualifications, clippy::all)]
 
 /// Types that the contracts share.

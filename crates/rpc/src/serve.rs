@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `service` | an edge says hello |
 //! | `drive` | the frames that arrive on a link |
-//! | `answering` | the answer to one request, up to the end of its stream |
+//! | `answering` | the answer to one request |
 //! | `served_request` | the link's state of one request |
 
 mod answering;
@@ -42,7 +42,7 @@ pub fn serve_gateway(node: NodeId, gateways: Gateways, config: LinkConfig) -> Ga
     }
 }
 
-/// The node links that a node accepts; a cheap handle.
+/// A node's accepted links; a cheap handle.
 #[derive(Clone)]
 pub struct GatewayLinks {
     shared: Arc<GatewayLinksInner>,

@@ -1,5 +1,3 @@
-//! The listener for workers and other nodes.
-
 use std::future::Future;
 use std::time::Duration;
 
@@ -11,12 +9,12 @@ use tonic::transport::server::TcpIncoming;
 
 use crate::{ConsoleService, GatewayLinks, LinkConfig, WorkerLinks, tls};
 
-/// Bytes in flight on a connection: enough to keep a link busy. Credit limits each call.
+/// Bytes in flight on a connection; credit limits each call.
 const STREAM_WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 8 << 20;
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// The services of a node for workers and other nodes.
+/// A node's services for workers and other nodes.
 pub struct ClusterServer {
     /// Links of workers, if the node dispatches calls.
     pub workers: Option<WorkerLinks>,
@@ -34,10 +32,7 @@ pub struct ClusterServer {
 pub struct ServeError(String);
 
 impl ClusterServer {
-    /// Serves until `shutdown` completes, then tells every link and ends it.
-    ///
-    /// # Errors
-    /// When the listener fails.
+    /// Serves until `shutdown` completes, then ends every link with a notice.
     pub async fn serve(
         self,
         listener: TcpListener,

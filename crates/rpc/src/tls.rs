@@ -72,8 +72,8 @@ pub struct TlsFiles {
     pub for_node: bool,
 }
 
-/// The TLS of a process, from the last valid contents of its files; a cheap handle. Reloads affect only new
-/// connections.
+/// A process's TLS, from the last valid contents of its files; a cheap handle. Reloads affect only
+/// new connections.
 #[derive(Clone)]
 pub struct Tls {
     shared: Arc<Renewed<Link>>,
@@ -107,8 +107,7 @@ impl Source for Link {
 }
 
 impl Tls {
-    /// Reads the files and checks that peers would accept the certificate, as a node's if
-    /// `for_node` is set. Blocks.
+    /// Reads the files and checks that peers would accept the certificate. Blocks.
     ///
     /// # Errors
     /// The file that cannot be used, and why.
@@ -119,8 +118,8 @@ impl Tls {
         Ok(Self { shared, trust })
     }
 
-    /// Rereads the files at this interval, until the last handle is dropped. If they cannot be used, keeps the former
-    /// certificate and logs the reason.
+    /// Rereads the files at this interval, until the last handle is dropped. On failure, keeps the
+    /// former certificate and logs the reason.
     ///
     /// # Panics
     /// Outside a Tokio runtime.

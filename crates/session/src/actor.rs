@@ -1,8 +1,9 @@
-//! A session's actor, which makes the session's durable changes in order, even if their callers leave.
+//! A session's actor makes durable changes in order, even if their callers leave.
 //!
-//! The actor exists from the first such change until the last one is done ([`ActorSlot`]). Other inputs need no actor
-//! ([`LiveSession::apply`]). While the actor waits for a backend or a stream, it still writes the session's record
-//! ([`record`]). It must not wait for the node's session locks, because their holders wait for the actor.
+//! The actor exists from the first such change until the last one is done ([`ActorSlot`]). Other
+//! inputs need no actor ([`LiveSession::apply`]). While the actor waits for a backend or a stream,
+//! it still writes the session's record ([`record`]). It must not wait for the node's session
+//! locks, because their holders wait for the actor.
 
 pub(crate) mod record;
 mod slot;
@@ -33,7 +34,7 @@ pub(crate) enum SessionMsg {
         grant: Option<Arc<Grant>>,
         reply: Changed<Delivered>,
     },
-    /// The reply is `None` if an earlier delivery of the batch was admitted.
+    /// `None` if an earlier delivery of the batch was admitted.
     Batch {
         members: Vec<Result<Message, InvalidMessage>>,
         delivery: DeliveryId,
@@ -42,7 +43,7 @@ pub(crate) enum SessionMsg {
         reply: Changed<Option<Begun>>,
     },
     Renew(Renewal),
-    /// `alone`, the session's lock, is held until the session has left.
+    /// The session's lock `alone` is held until the session has left.
     Leave {
         how: Leave,
         alone: Option<Alone>,
@@ -55,7 +56,7 @@ pub(crate) type Changed<T> = oneshot::Sender<Result<Result<T, GatewayError>, Clo
 
 pub(crate) struct Renewal {
     pub(crate) missing: BTreeSet<String>,
-    /// The pauses between attempts. `None` for the first attempt.
+    /// Between attempts; `None` for the first.
     pub(crate) pauses: Option<Backoff>,
 }
 
@@ -63,7 +64,7 @@ pub(crate) struct Work {
     node: Arc<Node>,
     live: Arc<LiveSession>,
     writes: mpsc::UnboundedReceiver<Write>,
-    /// Whether this node has released the session, so that another node may write the record.
+    /// Another node may write the record.
     released: bool,
 }
 
@@ -86,8 +87,7 @@ impl Actor for SessionActor {
         message: SessionMsg,
         work: &mut Work,
     ) -> Result<(), ActorProcessingErr> {
-        // The handler returns no error, because the actor would then drop its waiting messages. A panic drops the
-        // session.
+        // An error would drop the actor's waiting messages. A panic drops the session.
         let done = Box::pin(AssertUnwindSafe(work.handle(message)).catch_unwind());
         if done.await.is_err() {
             work.live.forget();
@@ -140,7 +140,7 @@ impl Work {
         }
     }
 
-    /// Runs `work` and writes the record meanwhile, because `work` may wait for such a write.
+    /// Writes the record meanwhile, because `work` may wait for such a write.
     async fn beside<T>(&mut self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {

@@ -1,8 +1,6 @@
-//! The time of day.
-
 use std::time::{Duration, SystemTime};
 
-/// Returns this node's time in milliseconds since 1970. Other nodes' clocks may differ.
+/// In milliseconds since 1970. Other nodes' clocks may differ.
 pub(crate) fn unix_millis() -> u64 {
     SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)

@@ -1,5 +1,3 @@
-//! The session role's limits and times.
-
 use std::time::Duration;
 
 use shoal_ports::{NodeLimits, SessionTransport, settings};
@@ -64,7 +62,7 @@ settings! {
 }
 
 impl SessionConfig {
-    /// Returns how long the store keeps a session's record: longer than the idle limit plus a few sweeps.
+    /// Exceeds the idle limit by a few sweeps.
     pub(crate) fn record_life(&self, transport: SessionTransport) -> Duration {
         (self.idle_of(transport) * 2).max(self.sweep_every * 4)
     }

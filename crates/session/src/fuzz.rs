@@ -1,8 +1,8 @@
-//! Entry points for `scripts/fuzz`, with `--cfg fuzzing`.
+//! Entry points for `scripts/fuzz`.
 
 use crate::record::Record;
 
-/// Checks that a session record survives reading and writing.
+/// Reads and writes a session record.
 pub fn session_record(text: &[u8]) {
     if let Ok(record) = Record::from_bytes(text) {
         let written = record.to_bytes();

@@ -1,15 +1,13 @@
-//! Runs futures that seldom wait, and futures that must complete.
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Waker};
 
 use shoal_ports::GatewayError;
 
-/// Polls a future once in place and spawns it if it is not ready, because spawning costs more than most of these
-/// futures. Call within a runtime. A panic of the future is contained.
+/// Polls a future once in place, and spawns it only if it waits, because spawning costs more than
+/// most of these futures. Call within a runtime. A panic of the future is contained.
 pub(crate) fn here_or_spawned(future: impl Future<Output = ()> + Send + 'static) {
     let mut future = Box::pin(future);
-    // The spawned task polls the future again, so wake-ups are not lost.
+    // The spawned task polls again, so wake-ups are not lost.
     let mut context = Context::from_waker(Waker::noop());
     let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut context)));
     if polled.is_ok_and(|polled| polled.is_pending()) {
@@ -17,7 +15,7 @@ pub(crate) fn here_or_spawned(future: impl Future<Output = ()> + Send + 'static)
     }
 }
 
-/// Runs `work` in a task of its own, so that it completes even if the caller leaves.
+/// `work` completes even if the caller leaves.
 pub(crate) async fn in_task<T: Send + 'static>(
     work: impl Future<Output = Result<T, GatewayError>> + Send + 'static,
 ) -> Result<T, GatewayError> {

@@ -1,7 +1,7 @@
-//! Legacy sessions. Start with [`Sessions`], the gateway that finds, wakes, limits and ends them.
+//! Legacy sessions. [`Sessions`] is the gateway to them.
 //!
-//! Each session has a pure state machine (`state`), applied under a small lock (`live`). A call runs in its own task or
-//! its caller's (`call`). An `actor` makes the durable changes.
+//! Each session has a pure state machine (`state`), applied under a small lock (`live`). A call
+//! runs in its own task or its caller's (`call`). An `actor` makes the durable changes.
 
 mod actor;
 mod announce;

@@ -1,5 +1,3 @@
-//! A session in this node's memory.
-
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -24,22 +22,22 @@ use crate::state_lock::StateLock;
 use crate::stored::Share;
 use crate::streams::Streams;
 
-/// A session that this node owns and holds in memory. It has an actor while there are durable changes to make.
+/// A session that this node owns and holds in memory.
 pub(crate) struct LiveSession {
     pub(crate) id: SessionId,
     pub(crate) principal: Principal,
     pub(crate) transport: SessionTransport,
-    /// When the session was opened, in milliseconds since 1970, if known.
+    /// In milliseconds since 1970, if known.
     pub(crate) opened_at: Option<u64>,
     pub(crate) epoch: Epoch,
-    /// The epoch that workers see. It exceeds any higher epoch of a lost claim that a worker knows.
+    /// The epoch that workers see. It exceeds any epoch of a lost claim that a worker knows.
     rank: AtomicU64,
     pub(crate) node: Weak<Node>,
     pub(crate) streams: Arc<Streams>,
     pub(crate) share: Arc<Share>,
-    /// When the session was last used, in milliseconds of the node's clock.
+    /// In milliseconds of the node's clock.
     pub(crate) last_used: AtomicU64,
-    /// When the record was last stored, in milliseconds of the node's clock.
+    /// In milliseconds of the node's clock.
     pub(crate) last_saved: AtomicU64,
     pub(crate) actor: ActorSlot,
     core: StateLock<SessionCore>,
@@ -55,7 +53,7 @@ struct SessionCore {
     closed: bool,
 }
 
-/// The session accepts no inputs any more: find it again.
+/// The session accepts no inputs: find it again.
 #[derive(Debug)]
 pub(crate) struct Closed;
 
@@ -98,8 +96,7 @@ impl LiveSession {
         })
     }
 
-    /// Applies an input to the session's state and returns the effect to carry out. Dropping the effect ends a call
-    /// that it admitted.
+    /// Returns the effect to carry out. Dropping it ends a call that it admitted.
     pub(crate) fn apply(&self, input: Input) -> Result<Effect, Closed> {
         let facts = self.facts.borrow().clone();
         let applied = self.core.with(|core| {
@@ -124,12 +121,12 @@ impl LiveSession {
         self.task_changed();
     }
 
-    /// Resolves when the task changes. Cancellation safe.
+    /// Cancellation safe.
     pub(crate) fn next_task_change(&self) -> Notified<'_> {
         self.task_changes.notified()
     }
 
-    /// Wakes those that wait for the task, announces the change, and restarts the time that the task is kept.
+    /// Also restarts the time that the task is kept.
     pub(crate) fn tell_of_task(&self) {
         self.task_changes.notify_waiters();
         if let Some(node) = self.node.upgrade() {
@@ -215,7 +212,7 @@ impl LiveSession {
         self.admitted.count()
     }
 
-    /// Number of running calls, and of those whose answers are not written yet.
+    /// Counts running calls, and those whose answers are not written yet.
     pub(crate) fn held(&self) -> usize {
         self.admitted.held()
     }
@@ -237,7 +234,7 @@ impl LiveSession {
         self.streams.is_lost()
     }
 
-    /// Waits until the session ends or moves. Cancellation safe.
+    /// Waits for the session's end or move. Cancellation safe.
     pub(crate) async fn until_over(&self) {
         self.streams.until_over().await;
     }

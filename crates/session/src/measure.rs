@@ -1,5 +1,3 @@
-//! Metrics of sessions.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

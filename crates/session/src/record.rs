@@ -14,13 +14,13 @@ use crate::state::Kept;
 pub(crate) struct Record {
     pub(crate) principal: Principal,
     pub(crate) transport: SessionTransport,
-    /// When the session was opened, in milliseconds since 1970. `None` in records of older releases.
+    /// In milliseconds since 1970. `None` in records of older releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) opened_at: Option<u64>,
     pub(crate) handshake: Option<Handshake>,
     pub(crate) log_level: LogLevel,
     pub(crate) subscriptions: BTreeSet<String>,
-    /// Resources that were updated, of which the client may not know.
+    /// Updated resources, of which the client may not know.
     pub(crate) updated: BTreeSet<String>,
     /// The list versions that the client knows or will read from the log.
     pub(crate) announced: [u64; 3],
@@ -35,9 +35,9 @@ pub(crate) struct Record {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MadeTask {
     pub(crate) task: SessionId,
-    /// The delivery that made the task. A repeated delivery finds the task by it.
+    /// The delivery that made the task, by which a repeated delivery finds the task.
     pub(crate) delivery: CallId,
-    /// When the task was made, in milliseconds since 1970.
+    /// In milliseconds since 1970.
     pub(crate) made_at: u64,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct MadeTask {
 pub(crate) struct TaskRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) end: Option<TaskEnd>,
-    /// When the task ended, in milliseconds since 1970.
+    /// In milliseconds since 1970.
     #[serde(default)]
     pub(crate) ended_at: u64,
 }

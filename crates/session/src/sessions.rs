@@ -1,5 +1,3 @@
-//! The gateway: finds, opens, wakes, limits and ends the sessions of this node.
-
 mod answered;
 mod deliver;
 mod gauges;
@@ -44,7 +42,7 @@ use crate::config::SessionConfig;
 use crate::task_adoption::{adopt_tasks, keep_list};
 use crate::task_news::publish_task_news;
 
-/// The sessions of this node; implements [`SessionGateway`]. Cheap to clone.
+/// The gateway that finds, opens, wakes, limits and ends this node's sessions. Cheap to clone.
 #[derive(Clone)]
 pub struct Sessions {
     node: Arc<Node>,
@@ -53,10 +51,10 @@ pub struct Sessions {
     _gauges: Arc<[Registration]>,
 }
 
-/// Numbers of a node's sessions and streams at present, and of past events since its start.
+/// A node's present sessions and streams, and counts of events since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct SessionsStatus {
-    /// Sessions that are live in memory.
+    /// Sessions in memory.
     pub live: usize,
     /// Passivated sessions.
     pub passive: usize,
@@ -68,21 +66,21 @@ pub struct SessionsStatus {
     pub waiting: usize,
     /// Subscriptions of all sessions.
     pub subscriptions: usize,
-    /// Places taken, out of the node's limit, by live, passivated and opening sessions.
+    /// Places taken by live, passivated and opening sessions.
     pub reserved: usize,
     /// Connections that read a stream.
     pub streams: usize,
     /// Streams that clients resumed.
     pub resumed: usize,
-    /// Resumptions refused because the log no longer has the client's position.
+    /// Resumptions refused because the log lacks the client's position.
     pub history_gone: usize,
     /// Connections closed because their clients did not read.
     pub cut: usize,
-    /// Sessions taken over from other nodes.
+    /// Sessions taken over.
     pub taken_over: usize,
-    /// Sessions handed over to other nodes.
+    /// Sessions handed over.
     pub handed_over: usize,
-    /// Sessions that another node claimed before this node noticed.
+    /// Sessions that another node claimed unnoticed.
     pub lost: usize,
     /// Calls resumed after a take-over.
     pub resumed_calls: usize,
@@ -91,11 +89,11 @@ pub struct SessionsStatus {
 /// The outcome of [`Sessions::hand_over`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HandedOver {
-    /// Number of sessions handed over to other nodes.
+    /// Sessions handed over.
     pub sessions: usize,
-    /// The median time for which a session was unavailable.
+    /// The median unavailability of a session.
     pub median: Duration,
-    /// The longest time for which a session was unavailable.
+    /// The longest unavailability of a session.
     pub longest: Duration,
 }
 
@@ -124,8 +122,8 @@ impl Sessions {
         }
     }
 
-    /// Sets the source of evidence on leases and other nodes. Only the first call has an effect. Without a source, this
-    /// node does not take over sessions whose owner has a live lease.
+    /// Sets the source of evidence on leases and nodes. Only the first call counts. Without a
+    /// source, this node takes over no session whose owner has a live lease.
     pub fn rely_on(&self, liveness: Arc<dyn Liveness>) {
         let _ = self.node.liveness.set(liveness);
     }
@@ -135,22 +133,24 @@ impl Sessions {
         self.node.status()
     }
 
-    /// Closes present and new standalone streams and tells their clients when to reconnect. Requests are still served.
+    /// Closes standalone streams, also later ones, and tells their clients when to reconnect.
+    /// Requests are still served.
     pub fn drain_streams(&self) {
         self.node.drain_streams();
     }
 
-    /// Stores every live session and releases it to other nodes. Running calls stay at their workers. From then on, new
-    /// sessions and claims get `Moved`. Passivated sessions are free for other nodes when this node's lease ends.
+    /// Stores live sessions and releases them to other nodes. Running calls stay at their workers.
+    /// New sessions and claims then get `Moved`. Other nodes get passivated sessions when this
+    /// node's lease ends.
     pub async fn hand_over(&self) -> HandedOver {
         self.node.hand_over().await
     }
 
-    /// Asks the store which sessions this node still owns and drops the others. Call this when the node's lease may
-    /// have lapsed.
+    /// Drops sessions that another node owns by the store. Call this when the node's lease may have
+    /// lapsed.
     ///
     /// # Errors
-    /// If the store cannot answer. Then this node keeps all sessions.
+    /// If the store cannot answer. This node then keeps all sessions.
     pub async fn revalidate(&self) -> Result<(), StoreError> {
         self.node.revalidate().await
     }

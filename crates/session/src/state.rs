@@ -43,10 +43,10 @@ pub(crate) struct SessionState {
     record: Record,
     caller: Arc<Caller>,
     admitted: Arc<Admitted>,
-    /// The latest cancellations of requests that are unknown here. A repeated delivery may still bring the request.
+    /// Recent cancellations of unknown requests, which a repeated delivery may still bring.
     unmatched: VecDeque<(RequestId, String)>,
     listener: Option<u64>,
-    /// The list versions last sent to the client. `record.announced` has those that the client surely knows.
+    /// The list versions last sent. `record.announced` has those that the client surely knows.
     told: [u64; 3],
     task: task::TaskProgress,
 }
@@ -91,12 +91,12 @@ pub(crate) enum Input {
     TaskMade(MadeTask),
     TaskUnmade(SessionId),
     Task(Request),
-    /// The task changed at this time, in milliseconds since 1970.
+    /// In milliseconds since 1970.
     TaskChanged(u64),
     TaskAnswered(String),
     TaskWithdrawn(CallId, AskId),
     TaskEnded(TaskEnd, u64),
-    /// The task's end is too large to store: replace it by this one.
+    /// The task's end is too large to store and is replaced by this one.
     TaskNotKept(TaskEnd),
     TaskStored,
     Runs(Vec<RequestId>, DeliveryId),
@@ -104,7 +104,7 @@ pub(crate) enum Input {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Came {
-    /// The delivery of the request. Requests with equal ids from different deliveries are different requests.
+    /// Equal ids from different deliveries are different requests.
     pub(crate) delivery: DeliveryId,
     pub(crate) call: Option<CallId>,
 }
@@ -123,7 +123,7 @@ pub(crate) enum Effect {
     None,
     Respond(Bytes),
     RespondAndSave(Bytes),
-    /// A repeated `initialize`, refused unless its first answer was lost.
+    /// Refused unless the first answer was lost.
     InitializedAgain {
         request: RequestId,
         greeting: Bytes,
@@ -147,7 +147,7 @@ pub(crate) enum Effect {
         outcome: Outcome,
     },
     TaskAnswer(TaskAnswer),
-    /// No such question was asked yet, but a worker may still repeat one to a new owner.
+    /// A worker may still repeat the question to a new owner.
     NotAskedYet,
     Cancel {
         slot: Arc<CallSlot>,
@@ -174,7 +174,7 @@ pub(crate) enum Effect {
     Running(Vec<Arc<CallSlot>>),
 }
 
-/// An admitted request. Dropping it ends the request.
+/// Dropping it ends the admitted request.
 #[derive(Debug)]
 pub(crate) struct AdmittedCall {
     pub(crate) admission: Admission,
@@ -302,7 +302,7 @@ impl SessionState {
             .then_some(slot)
     }
 
-    /// Whether each answer uses the connection of its request, so that request ids may repeat.
+    /// Each answer uses its request's connection, so request ids may repeat.
     fn answers_each_post(&self) -> bool {
         self.record.transport == SessionTransport::Streamable
     }
@@ -316,7 +316,7 @@ impl SessionState {
         self.record.to_bytes()
     }
 
-    /// Whether there are no running calls, unstored answers or listeners.
+    /// Without running calls, unstored answers or listeners.
     pub(crate) fn is_idle(&self) -> bool {
         self.admitted.held() == 0 && self.listener.is_none()
     }
@@ -359,8 +359,7 @@ impl SessionState {
     }
 }
 
-/// Builds the caller of the session's requests. Before `initialize`, when no calls run, it has 2024-11-05 and no
-/// capabilities.
+/// Before `initialize`, when no calls run, the caller has 2024-11-05 and no capabilities.
 fn caller_of(session: &SessionId, record: &Record) -> Caller {
     let handshake = record.handshake.as_ref();
     Caller {

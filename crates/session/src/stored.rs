@@ -1,7 +1,6 @@
-//! Counts the bytes that this node's sessions have stored, by principal.
+//! Stored bytes by principal.
 //!
-//! Data that the store has dropped still counts until a sweep corrects the number, once nothing goes on in the
-//! session.
+//! Dropped data counts until a sweep corrects the number, once nothing goes on in the session.
 
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ pub(crate) struct Stored {
     bytes: Arc<Totals>,
 }
 
-/// The bytes that one session has stored, subtracted on drop.
+/// One session's stored bytes, subtracted on drop.
 #[derive(Debug)]
 pub(crate) struct Share {
     stored: Arc<Stored>,

@@ -1,8 +1,8 @@
-//! The streams of a live session. An event is logged before a reader gets it. Messages that are not logged go only to
+//! A live session's streams. An event is logged before a reader gets it. Other messages go only to
 //! the present reader.
 //!
-//! A stream that this node writes has a [`Tail`] with its newest events. A reader pulls them from the tail, or from the
-//! log if it has fallen behind, so slow readers cost little memory and delay no others.
+//! A stream that this node writes has a [`Tail`] with its newest events. A reader that has fallen
+//! behind pulls from the log instead, so slow readers cost little memory and delay no others.
 
 mod counters;
 mod forgotten;
@@ -56,7 +56,7 @@ pub(crate) struct Streams {
     kept: AtomicU64,
     share: Arc<Share>,
     lifecycle: Lifecycle,
-    /// Set when the node drains. Readers check it after [`Streams::look_up`].
+    /// Set on a drain. Readers check it after [`Streams::look_up`].
     draining: CancellationToken,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Attachment {
     stream: EventStream,
     reader: Reader,
     history: Vec<shoal_ports::LoggedEvent>,
-    /// Whether the stream is open but not written here, because another node may own the session.
+    /// The stream is open but not written here, because another node may own the session.
     pub(crate) orphaned: bool,
     pub(crate) outcome: ResumeOutcome,
 }
@@ -146,8 +146,8 @@ impl Streams {
             .await
     }
 
-    /// Sends messages that are not logged to the present reader, after the events so far. A message that is waiting
-    /// already moves to the end.
+    /// Sends unlogged messages to the present reader, after the events so far. An already waiting
+    /// message moves to the end.
     pub(crate) fn pass(&self, news: Vec<Bytes>) {
         if let Some(tail) = self.tails.lock().get(&StreamId::STANDALONE) {
             metrics().streams.passed(news.len() as u64);
@@ -155,7 +155,7 @@ impl Streams {
         }
     }
 
-    /// Appends events once, and completes even if the future is dropped.
+    /// Completes even if the future is dropped.
     pub(crate) async fn append_now(
         self: &Arc<Self>,
         tail: &Arc<Tail>,
@@ -179,7 +179,7 @@ impl Streams {
         tails.values().find_map(|tail| tail.opened_for(delivery))
     }
 
-    /// Whether the standalone stream still lacks an answer to one of the requests.
+    /// Whether the standalone stream lacks an answer to a request.
     pub(crate) fn owes(&self, requests: &[RequestId]) -> bool {
         let tails = self.tails.lock();
         let standalone = tails.get(&StreamId::STANDALONE);
@@ -199,7 +199,7 @@ impl Streams {
         progress: Option<CallProgress>,
         patience: Duration,
     ) -> Result<(), LogError> {
-        // The end of a call is appended even at the limit, because the call could not end otherwise.
+        // A call's end is appended even at the limit, because the call could not end otherwise.
         if !progress.is_some_and(|progress| progress.ended) && self.share.check().is_err() {
             let full = "its principal or the node has reached the limit on stored bytes";
             return Err(StoreError::Full(full).into());
@@ -226,7 +226,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Appends to the log, with retries during an outage. The caller holds the tail's turn.
+    /// Retries during an outage. The caller holds the tail's turn.
     async fn write_surely(
         &self,
         tail: &Tail,
@@ -272,13 +272,13 @@ impl Streams {
         }
     }
 
-    /// Gives up a stream whose answer cannot be written. Its reader resumes from the log.
+    /// The answer cannot be written, so the reader resumes from the log.
     pub(crate) fn abandon(&self, tail: &Tail) {
         tail.abandon();
         self.tails.lock().remove(&tail.stream());
     }
 
-    /// Attaches a new reader to a stream that this node writes. It replaces the previous reader.
+    /// Attaches a new reader in place of the previous one.
     pub(crate) fn read_live(
         self: &Arc<Self>,
         tail: Arc<Tail>,
@@ -289,7 +289,7 @@ impl Streams {
         self.attach(Some(tail), generation, cursor, Vec::new(), prime)
     }
 
-    /// Resumes a stream after the cursor. Fails with `Gone` if the log lacks the next events.
+    /// Fails with `Gone` if the log lacks the next events.
     pub(crate) async fn resume(
         self: &Arc<Self>,
         cursor: EventId,
@@ -300,7 +300,7 @@ impl Streams {
         } else {
             self.tails.lock().get(&cursor.stream).cloned()
         };
-        // Read the log after looking for the tail, because a stream without a tail must read as finished.
+        // Read after looking for the tail, because a stream without a tail must read as finished.
         let page = self
             .store
             .log
@@ -345,7 +345,7 @@ impl Streams {
     ) -> Attachment {
         let (sender, items) = lazy_channel(self.config.reader_buffer);
         if prime {
-            // Sent before the reader starts, and so first. A new channel has room.
+            // Sent before the reader starts, and so first.
             let _ = sender.try_send(StreamItem::Prime { id: cursor });
         }
         let reader = Reader {
@@ -388,7 +388,7 @@ impl Streams {
         }
     }
 
-    /// Stops writing while the session moves. Readers stay until the session has moved.
+    /// Readers stay until the session has moved.
     pub(crate) fn stop_writing(&self) {
         self.lifecycle.set(Turn::LOST);
     }
@@ -414,13 +414,13 @@ impl Streams {
         self.lifecycle.is(Turn::ENDING.or(Turn::ENDED))
     }
 
-    /// Waits until the session ends or moves. Cancellation safe.
+    /// Cancellation safe.
     pub(crate) async fn until_over(&self) {
         let over = Turn::ENDING.or(Turn::ENDED).or(Turn::LOST);
         self.lifecycle.until(over).await;
     }
 
-    /// Wakes all readers to check for a change, because they wait only for their tails.
+    /// Readers wait only for their tails, so wake them to check for a change.
     pub(crate) fn look_up(&self) {
         for tail in self.tails.lock().values() {
             tail.look_up();

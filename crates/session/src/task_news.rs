@@ -48,7 +48,7 @@ pub(crate) async fn publish_task_news(node: Arc<Node>, stop: CancellationToken) 
             let event = ClusterEvent::TaskChanged { task: task.clone() };
             if let Err(error) = bus.publish(event).await {
                 tracing::debug!(%task, %error, "cannot announce that a task has changed");
-                // The next owner announces a task that has moved.
+                // The next owner announces a moved task.
                 if node.live(&task).is_some() {
                     node.task_news.add(&task);
                 }

@@ -1,5 +1,5 @@
-//! Amounts that a node has granted, in total and by principal. Only a [`Portion`] changes the totals, by its own amount,
-//! so a total cannot fall below what is held.
+//! Only a [`Portion`] changes the granted totals, by its own amount, so a total cannot fall below
+//! what is held.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ pub(crate) struct Totals {
     of: DashMap<Principal, u64>,
 }
 
-/// An amount that its holder was granted. It is given back on drop.
+/// Given back on drop.
 #[derive(Debug)]
 pub(crate) struct Portion {
     totals: Arc<Totals>,
@@ -42,7 +42,7 @@ impl Totals {
         portion
     }
 
-    /// Grants one. Fails with the limit that was reached.
+    /// Fails with the limit that was reached.
     pub(crate) fn take_one(
         self: &Arc<Self>,
         principal: &Principal,
@@ -59,7 +59,7 @@ impl Totals {
         *own += 1;
         portion.amount = 1;
         let exceeded = *own > most_own;
-        // Release the lock first, because dropping a portion takes it.
+        // Dropping a portion takes the lock.
         drop(own);
         match exceeded {
             true => Err(Exceeded::Own),

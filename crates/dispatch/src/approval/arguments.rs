@@ -1,5 +1,3 @@
-//! Formats arguments for a person: indented, bounded, and with invisible characters escaped.
-
 use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
@@ -8,7 +6,7 @@ use shoal_protocol::{RawJson, Token, Tokens, is_unseen, utf16_of};
 /// Maximum bytes of arguments in a question.
 const LONGEST: usize = 4096;
 
-/// Writes arguments with the tool's spelling of numbers and invisible characters escaped.
+/// Keeps the spelling of numbers, and escapes invisible characters.
 pub(super) fn pretty(arguments: Option<&RawJson>) -> String {
     let Some(arguments) = arguments else {
         return "Without arguments.".to_owned();

@@ -1,4 +1,4 @@
-//! A legacy call that waits for a person's approval, before a worker has started it.
+//! A legacy call that waits for approval before it starts.
 //!
 //! The question always has the same id and the event number before the call's first event, so a
 //! session owner that resumes there asks again.
@@ -21,16 +21,15 @@ use crate::dispatch::Dispatch;
 use crate::in_flight::InFlightCall;
 use crate::start::instead;
 
-/// The id of the approval question: the last id of a call's first round. Workers count their ids from 1.
+/// The id of the approval question. Workers count a round's ids from 1.
 const ASK: AskId = AskId(u32::MAX as u64);
 
 pub(crate) enum Next {
-    /// Start the call as planned, because no worker has received it.
+    /// No worker has received the call, so it starts as planned.
     Planned(Route, Option<Binding>),
-    /// Start the call at the worker that the journal names, because an earlier session owner may have started
-    /// it there.
+    /// An earlier session owner may have started the call at this worker.
     At(WorkerId),
-    /// Start the call at any worker, because the call is safe to repeat.
+    /// The call is safe to repeat.
     Anywhere,
 }
 
@@ -38,7 +37,7 @@ struct Asking {
     dispatch: Dispatch,
     call: Call,
     next: Option<Next>,
-    /// The time that the call gets once it runs.
+    /// The call's time once it runs.
     time: Duration,
     /// When the question expires.
     until: Instant,
@@ -171,21 +170,20 @@ impl Asking {
         let mut call = self.call.clone();
         call.deadline = Instant::now() + self.time;
         call.asks_first = false;
-        // The call enters its new place before it leaves the old one, so that a concurrent stop finds the
-        // call.
+        // The call enters its new place first, so that a concurrent stop finds it.
         let place = dispatch.shared.in_flight.enter(&call);
         if let Some(before) = self.place.take() {
             before.is_told_elsewhere();
         }
         let started = match self.next.take() {
             Some(Next::Planned(route, binding)) => {
-                // Checks the rules again, because they may have changed while the person decided.
+                // The rules may have changed while the person decided.
                 let access = dispatch.access(&call).once_more();
                 match dispatch.find_surely(access, &call).await {
                     Ok(_) => {
                         if let Some(worker) = &call.worker {
-                            // Uses the current ledger number, so that the worker does not refuse the call
-                            // because the person took long to answer.
+                            // With the current ledger number, the worker does not refuse the call
+                            // for the person's delay.
                             let ledger = dispatch.shared.view().ledger(worker);
                             call.ledger = ledger.or(call.ledger);
                         }
@@ -229,7 +227,7 @@ struct AskState {
 }
 
 impl AskControl {
-    /// Waits for the person's answer. Cancel safe: the answer stays until it is taken.
+    /// Cancel safe: the answer stays until it is taken.
     async fn answer(&self) -> Result<Outcome, CancelledByCaller> {
         loop {
             {
@@ -242,7 +240,7 @@ impl AskControl {
                     return Ok(said);
                 }
             }
-            // A notification between the check and the wait leaves a permit behind.
+            // A notification before the wait leaves a permit.
             self.changed.notified().await;
         }
     }

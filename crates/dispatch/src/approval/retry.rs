@@ -1,5 +1,5 @@
-//! A modern call that waits for a person's approval: the question ends the request, and the
-//! client's retry brings the answer.
+//! A modern call's approval: the question ends the request, and the client's retry brings the
+//! answer.
 //!
 //! Shoal keeps no state meanwhile. The sealed state names the call's id and worker, and binds the
 //! principal, the tool and the arguments. The worker runs an id once, so a replay has no effect.
@@ -22,8 +22,7 @@ use crate::worker_call::{Origin, WorkerCall};
 
 const KEY: &str = "approval";
 
-/// How long Shoal waits until the worker confirms that it will not begin a refused call. The refusal stands
-/// without it.
+/// Limits the wait for the worker's confirmation. The refusal stands without it.
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -82,8 +81,8 @@ pub(crate) fn read_retry(
 }
 
 impl AskedCall {
-    /// Gives the call the approved id, under which it runs at most once. Returns `false` if its
-    /// worker is gone, because only that worker knows whether the call has run.
+    /// Gives the call the approved id, under which it runs at most once. `false` if its worker is
+    /// gone, because only that worker knows whether the call has run.
     pub(crate) fn bind(self, view: &View, call: &mut Call) -> bool {
         let Some(Binding {
             worker,
@@ -105,8 +104,8 @@ impl AskedCall {
 }
 
 impl Dispatch {
-    /// Makes the worker refuse to begin the call. If an earlier approval has started it, Shoal
-    /// follows it instead.
+    /// Makes the worker refuse to begin the call. Shoal follows the call if an earlier approval
+    /// started it.
     pub(crate) async fn refuse_asked(
         &self,
         mut request: Modern,
@@ -129,7 +128,7 @@ impl Dispatch {
         call.attach_only = true;
         let id = call.id;
         let origin = Origin::new(call, route, &self.shared);
-        // Runs as its own task, so that the worker is told even if the request is dropped.
+        // A separate task tells the worker even if the request is dropped.
         let telling = tokio::spawn(WorkerCall::start(self.shared.clone(), origin));
         let Ok(Ok(told)) = timeout(TOLD_WITHIN, telling).await else {
             tracing::warn!(call = %id, "a worker has not confirmed in time that a person refused a call");

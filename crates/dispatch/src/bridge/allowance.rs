@@ -1,5 +1,3 @@
-//! The time limit of a task's call, which leaves time for a person's answers.
-
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -8,7 +6,8 @@ use shoal_protocol::{RpcError, code};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// Measures a call's time, which pauses while a question is open. Limits the time of each question.
+/// Measures a task's call, whose time pauses while a question is open, and limits each question's
+/// time.
 pub(crate) struct Allowance {
     started: Instant,
     deadline: Instant,
@@ -27,7 +26,7 @@ pub(super) struct Overdue {
 
 #[derive(Default)]
 struct Questions {
-    /// The open questions, the oldest first.
+    /// The oldest first.
     open: Vec<(AskId, Instant)>,
     since: Option<Instant>,
     waited: Duration,
@@ -65,7 +64,7 @@ impl Allowance {
         self.changed.notify_one();
     }
 
-    /// Waits until the call's time is over. Cancel safe.
+    /// Waits for the end of the call's time. Cancel safe.
     pub(super) async fn over(&self) -> Overdue {
         loop {
             let (due, question) = self.due();

@@ -19,12 +19,11 @@ pub(super) struct InputRequest {
     pub(super) params: Option<RawJson>,
 }
 
-/// A client's answers to questions that the call is about to ask again.
+/// A client's answers to questions that the call will ask again.
 #[derive(Default)]
 pub(crate) struct Given {
     pub(super) answers: RawObject,
-    /// Digests of the answered questions. Set if the call runs again, because then it may ask different
-    /// questions.
+    /// Digests of the answered questions, if the call runs again and may ask different ones.
     pub(super) to: Option<BTreeMap<String, RequestDigest>>,
 }
 
@@ -50,7 +49,7 @@ pub(super) fn ask_of(key: &str) -> Option<AskId> {
 }
 
 impl InputRequired {
-    /// Parses an `InputRequiredResult` of `method`.
+    /// Parses an `InputRequiredResult`.
     ///
     /// # Errors
     /// -32603 if the backend violates the protocol.

@@ -1,5 +1,3 @@
-//! A legacy caller's view of a call: rounds of `InputRequiredResult` become requests.
-
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -19,7 +17,7 @@ use crate::worker_call::WorkerCall;
 /// Ask ids per round. A worker's own ids stay below half of it.
 const IDS_PER_ROUND: u64 = 1 << 32;
 
-/// Carries a legacy caller's call through its rounds.
+/// Carries a legacy caller's call through rounds of `InputRequiredResult`, which become requests.
 ///
 /// Ask ids and round ids are equal on every node, so an answer to a lost session owner's question
 /// fits its successor's.
@@ -75,7 +73,7 @@ impl LegacyBridge {
         CallEventKind::Finished(outcome)
     }
 
-    /// Passes an event to the caller. Returns `None` if the event opened a round of questions instead.
+    /// Returns `None` if the event opened a round of questions.
     fn pass(&mut self, kind: CallEventKind) -> Option<CallEventKind> {
         match kind {
             CallEventKind::Ask {
@@ -170,7 +168,7 @@ impl LegacyBridge {
         };
         let responses = responses(keys, answers)?;
         let params = with_round(self.worker_call.params(), responses, state.as_deref());
-        // Set before the round starts, so that answers match the new round.
+        // Set first, so that answers match the new round.
         let next = base(self.worker_call.position().round + 1);
         self.worker_call.handle.rebase(next);
         self.worker_call
@@ -188,7 +186,7 @@ impl Bridge for LegacyBridge {
             return self.next_event().await;
         };
         let next = tokio::select! {
-            // Biased, because an event that came in time counts.
+            // Biased: an event that came in time counts.
             biased;
             next = self.next_event() => next?,
             overdue = allowance.over() => {

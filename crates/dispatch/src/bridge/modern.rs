@@ -14,7 +14,7 @@ use super::parking::Question;
 use super::request::Modern;
 use crate::worker_call::WorkerCall;
 
-/// How long Shoal collects questions before it parks a call.
+/// How long Shoal collects questions before parking.
 const GATHER: Duration = Duration::from_millis(2);
 
 pub(crate) fn answered_before() -> CallOutcome {
@@ -30,7 +30,7 @@ pub(crate) struct ModernBridge {
     queue: VecDeque<CallEventKind>,
     questions: Vec<Question>,
     given: Given,
-    /// The worker's number of the last event.
+    /// The worker's last event number.
     seen: u64,
 }
 
@@ -41,7 +41,7 @@ impl ModernBridge {
         questions: Vec<Question>,
         given: Given,
     ) -> Self {
-        // A call that runs again gets its answers only when it asks. Until then they exist only here, and no
+        // A call that runs again gets its answers only when it asks. Only this node has them, so no
         // other reader may take the call.
         if given.to.is_none() {
             worker_call.tell_where();
@@ -78,7 +78,7 @@ impl ModernBridge {
                 };
                 let worker_call = self.worker_call.as_ref()?;
                 match self.given.take(&request) {
-                    // A worker may repeat a question that the client has already answered.
+                    // The client has already answered a repeated question.
                     Some(answer) => drop(worker_call.handle.answer(ask, Outcome::Result(answer))),
                     None => self.questions.push(Question {
                         ask,
@@ -88,7 +88,6 @@ impl ModernBridge {
                 }
                 None
             }
-            // Shoal discards the client's answer to a withdrawn question.
             CallEventKind::Withdrawn { ask } => {
                 self.questions.retain(|question| question.ask != ask);
                 None

@@ -24,14 +24,13 @@ pub(super) struct Question {
     pub(super) sequence: u64,
 }
 
-/// A parked call's location in the sealed state, from which another node attaches before the
-/// questions.
+/// A parked call's location in the sealed state. Another node attaches before the questions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Locator {
     pub(super) call: CallId,
-    /// The worker's number of the event before the first open question.
+    /// The event number before the first open question.
     pub(super) after: u64,
-    /// The worker's number of the client's last event.
+    /// The client's last event number.
     pub(super) seen: u64,
     pub(super) worker: WorkerId,
 }
@@ -48,7 +47,7 @@ impl std::fmt::Display for Locator {
     }
 }
 
-/// The state holds no locator, because another version of Shoal sealed it.
+/// Another version of Shoal sealed the state.
 #[derive(Debug)]
 pub(super) struct NoLocator;
 
@@ -119,8 +118,7 @@ impl ParkingLot {
         })
     }
 
-    /// Parks a call, and cancels it after the parking time. The place is freed when the call's
-    /// events end.
+    /// Parks a call, and cancels it after the parking time. The end of its events frees the place.
     pub(super) fn park(self: &Arc<Self>, principal: Principal, parked: Parked) -> Result<(), Full> {
         let id = parked.worker_call.call();
         let (keeper, asked) = oneshot::channel();
@@ -138,8 +136,8 @@ impl ParkingLot {
         Ok(())
     }
 
-    /// Takes a parked call for the first request that wants to continue it. Cancel safe: if the future is
-    /// dropped, the call stays at its worker.
+    /// Takes a parked call for the first request. Cancel safe: if the future is dropped, the call
+    /// stays at its worker.
     pub(super) async fn wake(&self, id: CallId) -> Option<Parked> {
         let keeper = self.leave(id)?;
         let (give, given) = oneshot::channel();

@@ -1,5 +1,3 @@
-//! One request of a modern caller: its events and the shape of its result.
-
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -24,18 +22,18 @@ const PARKING_RETRY: Duration = Duration::from_secs(10);
 pub(crate) struct Modern {
     pub(crate) shared: Arc<Shared>,
     pub(crate) shaping: Arc<Shaping>,
-    /// The request's own id, not that of the call that it continues.
+    /// The request's own id.
     pub(crate) call: CallId,
     pub(crate) method: Method,
     pub(crate) params: Option<RawJson>,
     pub(crate) caller: Arc<Caller>,
     pub(crate) started: Instant,
-    /// When this request ends. A call that may be parked has a later deadline at the worker.
+    /// The request's end. A call that may be parked has a later deadline at the worker.
     pub(crate) deadline: Option<Instant>,
-    /// Whether the request answers the questions of an earlier request. If several do, the last one continues
-    /// the call.
+    /// Whether the request answers an earlier request's questions. The last of several answers
+    /// continues the call.
     pub(crate) is_answer: bool,
-    /// The progress token and log level of a retry, which may differ from those of the first request.
+    /// A retry's progress token and log level, which may differ from the first request's.
     pub(crate) retry: Option<RetryStream>,
 }
 
@@ -171,7 +169,7 @@ impl Modern {
     }
 }
 
-/// A call that must not be repeated has run up to its question, so its outcome is unknown.
+/// A call that must not be repeated has run up to its question.
 fn full_failure(full: &Full, repeatable: bool) -> CallFailure {
     let reason = full.to_string();
     if repeatable {

@@ -1,5 +1,3 @@
-//! Tells whether a backend's result is complete or asks for input.
-
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
@@ -25,12 +23,9 @@ pub(crate) fn complete(method: &Method, outcome: &CallOutcome) -> Option<Typed> 
     }
 }
 
-/// Reads from a result whether it is complete or asks for input.
-///
-/// # Errors
-/// -32603 if the backend violates the protocol.
+/// Fails with -32603 if the backend violates the protocol.
 pub(super) fn judge(method: &Method, result: &RawJson) -> Result<Judged, RpcError> {
-    // Searching is cheaper than parsing, and nearly every result needs no parsing.
+    // Searching is cheaper than parsing, which few results need.
     static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("resultType"));
     if SEARCH.find(result.as_bytes()).is_none() {
         check(method, result)?;
@@ -49,8 +44,7 @@ pub(super) fn judge(method: &Method, result: &RawJson) -> Result<Judged, RpcErro
     }
 }
 
-/// Checks the members that official clients require. A missing one loses the answer or the
-/// connection.
+/// Official clients lose the answer or the connection if a member is missing.
 fn check(method: &Method, result: &RawJson) -> Result<(), RpcError> {
     let broken = |what: &str| {
         Err(RpcError::internal(format!(

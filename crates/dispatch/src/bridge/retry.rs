@@ -1,5 +1,3 @@
-//! The retry of a request that was answered with `InputRequiredResult`.
-
 use std::sync::Arc;
 
 use shoal_ports::{
@@ -21,7 +19,7 @@ use crate::rounds::Position;
 use crate::shared::Shared;
 use crate::worker_call::{Origin, WorkerCall, attach};
 
-/// Says the same for a foreign state and for another caller's, which the caller cannot tell apart.
+/// Hides from a caller whether a state is foreign or another caller's.
 const INVALID_STATE: &str =
     "requestState is not valid for this request; all edges need the same state_keys";
 
@@ -44,18 +42,18 @@ pub(crate) struct WokenCall {
     asked: Vec<String>,
 }
 
-/// Returns whether a modern call may continue an earlier one, judged by its member names alone.
+/// Judges by member names alone.
 pub(crate) fn may_continue(method: &Method, params: Option<&Index<'_>>) -> bool {
     let goes_on = |params: &Index<'_>| params.has_any(&["requestState", "inputResponses"]);
     method.may_require_input() && params.is_some_and(goes_on)
 }
 
-/// Opens the `requestState` of a modern call, if it has one. If another node parked the earlier call, this
-/// node attaches to it at its worker.
+/// Opens a modern call's `requestState`. If another node parked the earlier call, attaches at its
+/// worker.
 ///
 /// # Errors
-/// -32602 if the state does not verify. `OutcomeUnknown` if the waiting call is gone and must not be
-/// repeated.
+/// -32602 if the state does not verify. `OutcomeUnknown` if the waiting call is gone and must not
+/// be repeated.
 pub(crate) async fn continued(
     shared: &Arc<Shared>,
     call: &Call,
@@ -141,8 +139,8 @@ pub(crate) async fn continued(
     }))))
 }
 
-/// Finds a parked call here or at its worker, with the number of the last event that its client received. The
-/// sealed state has proved that the caller owns the call.
+/// Finds a parked call here or at its worker, and the client's last event number. The sealed state
+/// proves that the caller owns the call.
 async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Parked, u64)> {
     if let Some(parked) = shared.lot.wake(place.call).await {
         return Some((parked, 0));
@@ -165,7 +163,7 @@ async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Park
     let (running, member) = found.ok()?;
     let call = Call {
         id: place.call,
-        // The call must not run again, whatever its tool declares, because it has run up to its question.
+        // Whatever its tool declares, the call has run up to its question.
         repeat: Repeat::Never,
         worker: Some(worker),
         ..call.clone()
@@ -214,8 +212,8 @@ fn open(shared: &Shared, call: &Call, state: &RawJson) -> Result<Continuation, R
 }
 
 impl WokenCall {
-    /// Passes the client's answers to the call. Shoal asks again if an answer is missing or malformed, and
-    /// ignores answers to unknown questions.
+    /// Passes the client's answers on. Shoal asks again for missing or malformed ones, and ignores
+    /// unknown ones.
     pub(crate) fn wake(self, mut request: Modern) -> RunningCall {
         let Self {
             parked:
@@ -249,8 +247,8 @@ impl WokenCall {
         let given = match waits_here {
             true => Given::default(),
             false => {
-                // Answers before the call repeats its questions: if the call becomes a task first, the task
-                // does not have the answers.
+                // The call may become a task before it repeats its questions, and the task would
+                // lack later answers.
                 for key in &asked {
                     let answer = responses.get(key).filter(RawJson::is_object);
                     if let (Some(ask), Some(answer)) = (ask_of(key), answer) {

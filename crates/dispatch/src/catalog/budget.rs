@@ -1,8 +1,7 @@
 //! Limits the cost of one validation.
 //!
-//! The validator cannot be told to stop. So each access to a value [charges](charge) the budget,
-//! and an exhausted budget unwinds to [`within`]. The validator keeps no state that this could
-//! break.
+//! The validator cannot be stopped. So each access to a value [charges](charge) the budget, and an
+//! exhausted budget unwinds to [`within`], which breaks none of the validator's state.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -15,14 +14,14 @@ use super::search_cost::{SearchCost, SearchCosts};
 /// Steps between two checks of the clock.
 const CLOCK: u64 = 1024;
 
-/// The limits of a validation. Time covers work that steps do not measure.
+/// Time covers work that steps do not measure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
-    /// Maximum accesses to values, approximately.
+    /// Accesses to values, approximately.
     pub(crate) steps: u64,
     /// Bytes of the stack.
     pub(crate) stack: usize,
-    /// Processor time of the thread, so that other threads' load does not count.
+    /// The thread's processor time, so that other threads' load does not count.
     pub(crate) time: Duration,
 }
 
@@ -59,8 +58,7 @@ impl Drop for Restore {
     }
 }
 
-/// Validates within the budget, or returns `None` if it is exhausted. A string is charged before it
-/// is searched.
+/// `None` if the budget is exhausted. A string is charged before it is searched.
 pub(super) fn within<T>(
     budget: Budget,
     searches: SearchCosts,
@@ -71,7 +69,7 @@ pub(super) fn within<T>(
         top: here(),
         stack: budget.stack,
         time: budget.time,
-        // No deadline yet: most validations end before the first check of the clock.
+        // Most validations end before the first check of the clock.
         until: None,
     };
     let _restore = Restore(LEFT.replace(left), SEARCHES.replace(searches));
@@ -82,7 +80,7 @@ pub(super) fn within<T>(
     }
 }
 
-/// Charges steps, and unwinds if too few are left.
+/// Unwinds if too few steps are left.
 #[inline]
 pub(super) fn charge(steps: u64) {
     let left = LEFT.get();
@@ -135,7 +133,7 @@ fn look_at_clock() {
     }
 }
 
-/// Reads the thread's clock. Without such a clock, only the steps count.
+/// Reads the thread's clock. Without one, only steps count.
 fn processor_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }

@@ -1,4 +1,4 @@
-//! Checks a tool's arguments, and skips long strings that the schema ignores.
+//! Long strings that the schema ignores are skipped.
 
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
@@ -14,8 +14,8 @@ use crate::config::ArgumentPolicy;
 
 const LONG: usize = 4 << 10;
 
-/// Keywords that depend on the content or length of strings. A property of such a name only makes Shoal check
-/// long strings needlessly.
+/// Keywords that depend on the content or length of strings. A property of such a name costs only a
+/// needless check.
 const ABOUT_CONTENT: &[&str] = &[
     "const",
     "contentEncoding",
@@ -29,18 +29,18 @@ const ABOUT_CONTENT: &[&str] = &[
     "uniqueItems",
 ];
 
-/// Maximum problems that an error lists. The model pays tokens for each.
+/// In an error. The model pays tokens for each problem.
 const MAX_PROBLEMS: usize = 5;
 const MAX_PROBLEM_CHARS: usize = 300;
-/// Maximum steps to describe problems, which can take far longer than to find that there are some.
+/// Describing problems can take far longer than finding any.
 const PROBLEM_STEPS: u64 = 200_000;
 
-/// Member names that the validator compares in about one step.
+/// Member names compared in about one step.
 const COMPARED_A_STEP: usize = 16;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The arguments have no errors, or only errors that the policy forgives.
+    /// Without errors, or with errors that the policy forgives.
     Valid,
     Invalid(String),
     TooComplex,
@@ -60,10 +60,10 @@ impl Checker {
         })
     }
 
-    /// Checks arguments within the budget. A lone surrogate counts as an unknown character.
+    /// A lone surrogate counts as an unknown character.
     ///
     /// # Errors
-    /// The arguments are not valid JSON.
+    /// Invalid JSON.
     pub(crate) fn check(
         &self,
         arguments: &RawJson,
@@ -107,8 +107,7 @@ impl Checker {
         (self.problems(arguments, budget)).map_or(Verdict::TooComplex, Verdict::Invalid)
     }
 
-    /// Corrects arguments where the errors tell how. Returns `None` if the arguments are valid or stay
-    /// invalid.
+    /// Corrects arguments as the errors tell. `None` if the arguments are valid or stay invalid.
     pub(crate) fn coerced(&self, arguments: &RawJson, budget: Budget) -> Option<RawJson> {
         let read = arguments.read().ok()?;
         if self.is_valid(&read, budget) != Some(false) {
@@ -143,8 +142,7 @@ impl Checker {
         })
     }
 
-    /// Describes the problems. Returns `None` if the validator gave up a pattern search, because there may be
-    /// no problem.
+    /// `None` if the validator gave up a pattern search, because there may be no problem.
     fn problems(&self, arguments: &Value, budget: Budget) -> Option<String> {
         let told = self.errors(arguments, budget, tell);
         told.unwrap_or_else(|| {
@@ -153,15 +151,15 @@ impl Checker {
         })
     }
 
-    /// Passes the errors to `f`, or returns `None` if finding them takes too long.
+    /// Passes the errors to `f`. `None` if finding them takes too long.
     fn errors<T>(
         &self,
         arguments: &Value,
         budget: Budget,
         read: impl FnOnce(Errors<'_, '_>) -> T,
     ) -> Option<T> {
-        // If a pattern needs backtracking, an earlier check may have given up its search. Only a full
-        // validation proves an error then.
+        // An earlier check may have given up a backtracking search. Only a full validation proves
+        // an error then.
         let steps = match self.compiled.backtracks {
             true => budget.steps,
             false => budget.steps.min(PROBLEM_STEPS),
@@ -175,7 +173,7 @@ impl Checker {
 
 type Errors<'a, 'e> = &'a mut dyn Iterator<Item = ValidationError<'e>>;
 
-/// Describes the first errors. Returns `None` if one of them is not about the arguments.
+/// `None` if one of the first errors is not about the arguments.
 fn tell(errors: Errors<'_, '_>) -> Option<String> {
     let mut problems = Vec::new();
     for error in (&mut *errors).take(MAX_PROBLEMS) {
@@ -195,8 +193,7 @@ fn tell(errors: Errors<'_, '_>) -> Option<String> {
     Some(problems.join("; "))
 }
 
-/// Returns whether the schema judges all strings alike. A schema that refers to another document counts as
-/// one that does not.
+/// Whether the schema judges all strings alike. A schema that refers to another document does not.
 fn takes_any_string(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => members.iter().all(|(key, value)| {
@@ -210,8 +207,8 @@ fn takes_any_string(schema: &Value) -> bool {
     }
 }
 
-/// Replaces the long strings of a JSON text by empty ones. Returns `None` if there are no long strings. Keeps
-/// member names, and strings with escapes, which a parser may refuse.
+/// Replaces long strings by empty ones; `None` without long strings. Keeps member names, and
+/// strings with escapes, which a parser may refuse.
 fn outline(text: &[u8]) -> Option<Vec<u8>> {
     if text.len() < LONG {
         return None;

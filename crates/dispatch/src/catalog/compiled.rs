@@ -16,19 +16,18 @@ use crate::config::PoolConfig;
 
 #[derive(Debug)]
 pub(crate) struct CompiledPool {
-    /// The pool's own catalog. Shoal does not compile an equal one again.
+    /// The pool's catalog. An equal one needs no compilation.
     pub(crate) source: Arc<PoolCatalog>,
     pub(crate) tools: Vec<Arc<Tool>>,
     pub(crate) prompts: Vec<(String, RawJson)>,
     pub(crate) resources: Vec<(String, RawJson)>,
     pub(crate) templates: Vec<(UriTemplate, RawJson)>,
-    /// Items that Shoal hides or changes, with the reason.
+    /// Hidden or changed items, with the reason.
     pub(crate) left_out: Vec<(String, String)>,
 }
 
 impl CompiledPool {
-    /// Applies `config` to a catalog and logs problems. Items with unsafe names are left out, and
-    /// unchanged tools are not compiled again.
+    /// Applies `config` and logs problems. Leaves out unsafe names, and reuses unchanged tools.
     pub(crate) fn new(
         pool: &str,
         source: Arc<PoolCatalog>,
@@ -38,8 +37,8 @@ impl CompiledPool {
         Self::read(pool, source, before, config, true)
     }
 
-    /// Compiles the catalog that one caller sees. Does not log unused names of `config`, because they may
-    /// match other callers' items.
+    /// Compiles one caller's catalog. Logs no unused names of `config`, because other callers'
+    /// items may have them.
     pub(crate) fn of_caller(
         pool: &str,
         source: Arc<PoolCatalog>,
@@ -118,7 +117,7 @@ impl CompiledPool {
         }
     }
 
-    /// Returns whether the pool lists tools or declares the capability of tools.
+    /// Whether the pool lists tools or declares their capability.
     pub(crate) fn has_tools(&self) -> bool {
         !self.tools.is_empty() || self.source.declares("tools")
     }
@@ -138,7 +137,7 @@ fn names(items: &[(String, RawJson)]) -> Vec<&str> {
     items.iter().map(|(name, _)| name.as_str()).collect()
 }
 
-/// Logs names in the configuration that match no item. They are probably mistyped and have no effect.
+/// Logs configured names without an item, which are probably mistyped.
 fn tell_unused<'a>(pool: &str, kind: ItemKind, unused: impl Iterator<Item = &'a str>) {
     for word in unused {
         tracing::warn!(pool, %kind, word, "a name or pattern in the pool's configuration matches none of its items");

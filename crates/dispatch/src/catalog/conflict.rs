@@ -1,21 +1,19 @@
-//! Conflicts between pools, and defects of single items.
-
 use serde::Serialize;
 
-/// A conflict: two pools offer the same item. The pool that had the item first keeps it.
+/// Two pools offer the same item, which the first keeps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Conflict {
     /// The kind of the item.
     pub kind: ItemKind,
-    /// The item's name or URI, as clients see it.
+    /// The name or URI that clients see.
     pub name: String,
-    /// The pool whose item is served.
+    /// The pool that serves the item.
     pub kept: String,
     /// The pool whose item is hidden.
     pub hidden: String,
 }
 
-/// A kind of item that a pool offers.
+/// A kind of item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ItemKind {
@@ -29,10 +27,10 @@ pub enum ItemKind {
     ResourceTemplate,
 }
 
-/// An item that is hidden, or a tool that is served without part of its description.
+/// A hidden item, or a tool without part of its description.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Degraded {
-    /// The item's name as clients see it, with unsafe characters escaped.
+    /// The name that clients see, with unsafe characters escaped.
     pub tool: String,
     /// The item's pool.
     pub pool: String,

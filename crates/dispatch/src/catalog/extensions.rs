@@ -1,5 +1,3 @@
-//! Finds the pool for an extension's method.
-//!
 //! Servers do not declare their extensions' methods, so any method unknown to MCP may belong to
 //! one.
 
@@ -31,7 +29,7 @@ impl ExtensionPool {
         declaring.filter(|it| !it.names.is_empty()).collect()
     }
 
-    /// Returns whether the method starts or ends like an extension's name. For example, `skills/list` matches
+    /// Whether the method starts or ends like the name: `skills/list` matches
     /// `io.modelcontextprotocol/skills`.
     fn is_named_by(&self, method: &str) -> bool {
         let begins = |name: &str| {
@@ -55,15 +53,15 @@ fn names(capabilities: &RawJson) -> Vec<String> {
 }
 
 impl Catalog {
-    /// Finds the pool for an extension's method: prefers pools that declare the extension, then the pool that
-    /// has the tool or resource of the parameters, then the first pool.
+    /// Prefers pools that declare the extension, then the pool that has the tool or resource of the
+    /// parameters, then the first pool.
     pub(crate) fn extension(
         &self,
         method: &str,
         name: Option<&str>,
         uri: Option<&str>,
     ) -> Option<&Arc<str>> {
-        // The name of an extension's notification starts after this prefix.
+        // An extension's notification starts with the name after this prefix.
         let named = method.strip_prefix("notifications/").unwrap_or(method);
         let may = |it: &&ExtensionPool| it.methods.admits(method);
         let mut candidates: Vec<_> = self.extension_pools.iter().filter(may).collect();

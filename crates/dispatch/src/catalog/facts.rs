@@ -1,15 +1,13 @@
-//! The merged server's description of itself.
-
 use shoal_ports::ListScope;
 use shoal_protocol::{RawJson, RawObject};
 
 use super::{Pool, fitting};
 use crate::config::{Config, ServerInfo};
 
-/// The capability of tasks, which Shoal itself serves.
+/// Shoal itself serves tasks.
 const TASKS: &str = "tasks";
 const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
-/// Capabilities that Shoal derives from the pools' offers.
+/// Derived from the pools' offers.
 const OWN: [&str; 5] = ["tools", "resources", "prompts", "completions", "logging"];
 
 const OF_OBJECTS: [&str; 2] = ["experimental", "extensions"];
@@ -71,7 +69,7 @@ pub(super) fn capabilities(pools: &[Pool]) -> RawJson {
     merged.to_json()
 }
 
-/// Adds a member to `merged`. Merges two objects of the same name; otherwise the first value stays.
+/// Merges two objects; otherwise the first value stays.
 fn merge_member(merged: &mut RawObject, name: &str, value: &RawJson) {
     let Some(added) = RawObject::of(value) else {
         merged.set(name, merged.get(name).unwrap_or_else(|| value.clone()));

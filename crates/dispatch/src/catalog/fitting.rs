@@ -1,4 +1,4 @@
-//! Adapts items to clients' parsers, which refuse a whole list for one member of the wrong type.
+//! Clients' parsers refuse a whole list for one member of the wrong type.
 
 use shoal_protocol::{RawJson, RawObject};
 
@@ -114,7 +114,7 @@ const SERVER: Shape = Shape::Members(&[
     may("icons", ICONS),
 ]);
 
-/// Adapts the item, and returns the removed members.
+/// Returns the removed members.
 pub(super) fn item(kind: ItemKind, key: &str, raw: RawJson) -> (RawJson, Vec<String>) {
     let members = match kind {
         ItemKind::Tool => TOOL,

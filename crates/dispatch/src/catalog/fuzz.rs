@@ -1,5 +1,3 @@
-//! Functions that `scripts/fuzz` calls, compiled only with `--cfg fuzzing`.
-
 use std::time::Duration;
 
 use shoal_protocol::RawJson;

@@ -1,8 +1,7 @@
-//! Decides which pool keeps a contested name.
+//! The pool that keeps a contested name.
 //!
-//! A pool keeps a name until it withdraws the item or leaves for good. Nodes share these decisions
-//! in the store, so that a starting node does not serve another pool's item before the keeper
-//! joins.
+//! A pool keeps a name until it withdraws the item or leaves for good. The store has these
+//! decisions, so that a starting node does not serve another pool's item before the keeper joins.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,18 +10,18 @@ use super::prefixed::prefixed;
 use super::{Catalog, Conflict, ItemKind, Pool};
 use crate::config::PoolSettings;
 
-/// Maximum names in the nodes' agreement. For further names, each node decides by the pools that it has seen.
+/// Beyond this many, each node decides by the pools that it has seen.
 const MOST_NAMES: usize = 1_000;
 
-/// The nodes' agreement on contested names: the pool that keeps each, by [`key`].
+/// The nodes' agreement: each name's pool, by [`key`].
 pub(crate) type AgreedNames = BTreeMap<String, String>;
 
 #[derive(Default)]
 pub(crate) struct Keepers(HashMap<(ItemKind, String), Arc<str>>);
 
 impl Keepers {
-    /// Decides which of these pools keeps each contested name. `before` is the replaced catalog. `is_missing`
-    /// tells whether other nodes know a pool that has yet to join here.
+    /// Decides contested names. `before` is the replaced catalog. `is_missing` tells whether other
+    /// nodes know a pool that has yet to join here.
     pub(crate) fn of(
         pools: &[Pool],
         settings: &PoolSettings,

@@ -1,14 +1,12 @@
-//! Validates the names and URIs that clients see.
-
 use shoal_protocol::{RawJson, RawObject};
 
 use super::conflict::ItemKind;
 
 /// The limit of 2025-11-25 and later (Tools, Tool Names).
 const NAME_CHARACTERS: usize = 128;
-/// Maximum bytes of a URI or a template.
+/// Bytes of a URI or a template.
 const URI_BYTES: usize = 8 * 1024;
-/// Maximum unfit items that the status lists.
+/// Unfit items that the status lists.
 const TOLD: usize = 64;
 const SHOWN: usize = 64;
 
@@ -18,7 +16,7 @@ pub(super) struct Unfit {
     reason: &'static str,
 }
 
-/// Returns the name or URI of an item that is fit to be served.
+/// Returns an item's name or URI if it can be served.
 ///
 /// Shoal refuses only characters that a terminal or a log would interpret, and lengths at which
 /// some clients refuse the whole list.

@@ -1,4 +1,4 @@
-//! Tolerates clients' common deviations from a schema: values as strings, and extra members.
+//! Tolerates common deviations: values as strings, and extra members.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use shoal_protocol::{RawJson, RawObject, is_legal_name, may_be_listed_as, nestin
 
 use super::budget::charge;
 
-/// Maximum nesting of JSON in a string. A string with deeper JSON stays a string.
+/// A string with deeper JSON stays a string.
 const MAX_NESTING: usize = 32;
 /// Bytes of a name rewritten in about one step.
 const BYTES_A_STEP: usize = 8;
@@ -47,11 +47,10 @@ fn is_forgivable(error: &ValidationError<'_>) -> bool {
     }
 }
 
-/// Returns whether a member that is reported missing may be present under a name that tools cannot list, for
-/// example `$top` for `top` in OpenAPI.
+/// Whether a missing member may have a name that tools cannot list, for example `$top` for `top` in
+/// OpenAPI.
 ///
-/// The caller chooses the sent names and the schema the missing ones, so each comparison is
-/// [charged](charge).
+/// Callers and schemas choose the names, so each comparison is [charged](charge).
 pub(super) fn names_unlisted(error: &ValidationError<'_>) -> bool {
     match error.kind() {
         Kind::Required { property } => {
@@ -95,7 +94,7 @@ fn names_other_kind(error: &ValidationError<'_>) -> bool {
     }
 }
 
-/// Lists the corrections of one error, which exist only for top-level arguments.
+/// Corrections exist only for top-level arguments.
 pub(super) fn corrections(error: &ValidationError<'_>) -> Vec<Correction> {
     let path = error.instance_path().as_str();
     match error.kind() {
@@ -126,7 +125,7 @@ pub(super) fn corrected(arguments: &RawJson, corrections: &[Correction]) -> Opti
     Some(corrected.to_json())
 }
 
-/// Parses the JSON in a string, as strictly as Shoal parses a client's message.
+/// Parses as strictly as Shoal parses a client's message.
 fn content(text: &RawJson) -> Option<RawJson> {
     let text = text.string()?;
     if !nesting_within(text.as_bytes(), MAX_NESTING) {

@@ -1,5 +1,3 @@
-//! A list, as a whole and as each caller may see it.
-
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -12,9 +10,9 @@ use super::{Pages, Pool};
 use crate::access::Access;
 use crate::shape::Shaping;
 
-/// Maximum bytes of one list's filtered pages.
+/// Bytes of one list's filtered pages.
 const FILTERED_BYTES: u64 = 32 << 20;
-/// Maximum bytes that record which items callers may see.
+/// Bytes that record which items callers may see.
 const SEEN_BYTES: u64 = 4 << 20;
 
 #[derive(Debug)]
@@ -22,12 +20,12 @@ pub(super) struct List {
     pub(super) kind: TargetKind,
     pub(super) member: &'static str,
     pub(super) items: Box<[Item]>,
-    /// The positions of items that modern clients do not get.
+    /// Positions of items that modern clients do not get.
     pub(super) legacy_only: Box<[usize]>,
     pub(super) page_size: usize,
     pub(super) ttl: Option<u64>,
     pub(super) shaping: Arc<Shaping>,
-    /// The pages. `None` for one caller's list, whose pages Shoal writes on demand.
+    /// `None` for one caller's list, whose pages Shoal writes on demand.
     pub(super) kept: Option<Kept>,
 }
 
@@ -44,7 +42,7 @@ pub(super) struct Item {
     pub(super) raw: RawJson,
 }
 
-/// The items that a caller may see, with one bit per item.
+/// One bit for each item that a caller may see.
 type Seen = Arc<[u64]>;
 
 #[derive(Debug)]

@@ -1,5 +1,3 @@
-//! Merges the pools' catalogs into one.
-
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -20,7 +18,7 @@ use crate::config::{Config, PoolConfig, PoolSettings};
 use crate::shape::Shaping;
 
 impl Catalog {
-    /// Merges the catalogs of pools, which must be sorted by name.
+    /// Merges catalogs, which must be sorted by pool name.
     pub(crate) fn merge(
         pools: &[Pool],
         config: &Config,
@@ -223,7 +221,7 @@ impl Merge {
         true
     }
 
-    /// Computes the digests of the lists of tools, resources and prompts.
+    /// Digests the lists of tools, resources and prompts.
     fn versions(&self) -> [u64; 3] {
         let resources = [&self.resource_items, &self.template_items];
         [

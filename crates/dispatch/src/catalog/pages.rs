@@ -1,5 +1,3 @@
-//! The answers to the list methods, written once per catalog.
-
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use shoal_protocol::{Era, RawJson, RpcError};
@@ -8,13 +6,13 @@ use shoal_protocol::{Era, RawJson, RpcError};
 pub(crate) struct Pages {
     legacy: Vec<RawJson>,
     modern: Vec<RawJson>,
-    /// The result's member that holds the list. Each cursor begins with it, so that a cursor fits only its
-    /// own list.
+    /// The result's member with the list. Each cursor begins with it, so that a cursor fits only
+    /// its own list.
     member: &'static str,
 }
 
 impl Pages {
-    /// Writes the pages. Modern clients get the `shaped` items, without those in `legacy_only`.
+    /// Modern clients get the `shaped` items, without those in `legacy_only`.
     pub(super) fn write(
         member: &'static str,
         items: &[(usize, &RawJson)],
@@ -50,7 +48,7 @@ impl Pages {
             .sum()
     }
 
-    /// Returns the page of `params.cursor`.
+    /// Returns the cursor's page.
     ///
     /// # Errors
     /// -32602 if the cursor does not belong to this list.
@@ -64,8 +62,7 @@ impl Pages {
             None => Some(0),
             Some(cursor) => match number(&cursor) {
                 Some((member, number)) => (member == self.member && number > 0).then_some(number),
-                // An invalid cursor gets the only page of a short list, because some clients invent cursors
-                // and servers with one page ignore them.
+                // Some clients invent cursors, and servers with one page ignore them.
                 None => (pages.len() == 1).then_some(0),
             },
         };

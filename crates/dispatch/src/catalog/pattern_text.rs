@@ -1,8 +1,6 @@
-//! Estimates a regular expression's matching cost from its text.
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PatternShape {
-    /// Characters, classes and assertions, multiplied by their repetitions.
+    /// Characters, classes and assertions, times their repetitions.
     pub(super) atoms: u64,
     /// The nesting depth of repeated look-arounds.
     pub(super) depth: u32,
@@ -14,7 +12,7 @@ enum Token {
     Open(Group),
     Close,
     Or,
-    /// The maximum of repetitions or, if there is none, one more than the minimum.
+    /// The maximum of repetitions; without one, the minimum plus one.
     Repeat(u64),
 }
 
@@ -34,7 +32,7 @@ struct Tokens<'a> {
 struct Reading {
     before: u64,
     last: u64,
-    /// The nesting depth of look-arounds, this group included, and whether the last piece is one.
+    /// The nesting depth of look-arounds with this group, and whether the last piece is one.
     depth: u32,
     last_looks: bool,
     looks: bool,
@@ -95,7 +93,7 @@ impl PatternShape {
     }
 }
 
-/// Splits `^(?=…)(?!…)…` into each look-ahead's content and the rest.
+/// Splits `^(?=…)(?!…)…` into look-aheads' contents and the rest.
 pub(super) fn leading_look_aheads(pattern: &str) -> Option<Vec<&str>> {
     let mut rest = pattern.strip_prefix('^')?;
     let mut parts = Vec::new();
@@ -197,7 +195,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Reads the rest of `{2}`, `{2,}` or `{2,5}`. Everything else is literal text.
+    /// Reads the rest of `{2}`, `{2,}` or `{2,5}`. Other text is literal.
     fn counted(&mut self) -> Token {
         let counts = self.rest().split_once('}').map(|(counts, _)| counts);
         let times = counts.and_then(|counts| {

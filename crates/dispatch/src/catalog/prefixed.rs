@@ -1,12 +1,10 @@
-//! Adds a pool's prefix to the names of its tools.
-
 use sha2::{Digest as _, Sha256};
 
-/// Maximum characters that model APIs accept.
+/// Characters that model APIs accept.
 const LONGEST: usize = 64;
 const DIGEST: usize = 8;
 
-/// Adds the prefix. If the name becomes too long for model APIs, a stable digest replaces its end.
+/// If the name becomes too long for model APIs, a stable digest replaces its end.
 pub(super) fn prefixed(prefix: &str, name: &str) -> String {
     let whole = format!("{prefix}{name}");
     let room = LONGEST - DIGEST - 1;

@@ -1,5 +1,3 @@
-//! Tools as operators see them.
-
 use shoal_ports::{ToolAnnotations, ToolDetail, ToolReport, shown};
 use shoal_protocol::RawJson;
 
@@ -10,7 +8,7 @@ const LONGEST_TITLE: usize = 160;
 const LONGEST_DESCRIPTION: usize = 240;
 
 impl Catalog {
-    /// Lists the tools whose name, title or pool contains `filter`, ignoring case. The order is unspecified.
+    /// Finds tools by name, title or pool, ignoring case. The order is unspecified.
     pub(crate) fn reports(&self, filter: &str) -> Vec<ToolReport> {
         let filter = filter.to_lowercase();
         let fits = |text: &str| text.to_lowercase().contains(&filter);

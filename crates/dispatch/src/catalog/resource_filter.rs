@@ -1,5 +1,3 @@
-//! Filters the URIs that a pool offers.
-
 use shoal_ports::matches_pattern;
 
 use super::resource_uri::{ResourceUri, folded, normal};
@@ -18,7 +16,7 @@ pub(super) struct ResourceFilter {
 #[derive(Clone, Debug)]
 struct Allowed {
     pattern: UriTemplate,
-    /// Whether the pattern has a query or fragment. If not, it matches only URIs without them.
+    /// Without a query or fragment, the pattern matches only URIs without them.
     has_query: bool,
 }
 
@@ -39,13 +37,13 @@ impl ResourceFilter {
         }
     }
 
-    /// Returns whether the rules admit a client's URI. Refuses URIs that servers may read in different ways.
+    /// Refuses a client's URI that servers may read in different ways.
     pub(super) fn admits(&self, uri: &str) -> bool {
         self.is_open() || ResourceUri::read(uri).is_some_and(|read| self.admits_read(uri, &read))
     }
 
-    /// Admits a URI of the backend. A URI that cannot be normalised is compared as written, which
-    /// is safe because the backend chose it.
+    /// A backend's URI that cannot be normalised is compared as written, because the backend chose
+    /// it.
     pub(super) fn admits_listed(&self, uri: &str) -> bool {
         match ResourceUri::read(uri) {
             Some(read) => self.admits_read(uri, &read),
@@ -53,7 +51,7 @@ impl ResourceFilter {
         }
     }
 
-    /// Returns whether the rules admit a template, which is compared as written.
+    /// Templates are compared as written.
     pub(super) fn admits_template(&self, template: &str) -> bool {
         self.admits_text(template)
     }

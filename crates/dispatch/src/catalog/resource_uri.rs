@@ -1,22 +1,20 @@
-//! Normalises URIs for comparison.
-
 use percent_encoding::percent_decode_str;
 use url::Url;
 
 /// A URI in all spellings that a server may read.
 ///
-/// A server may take a URI literally, normalise it, decode it, or read only its path. A URI whose
-/// readings lead to different resources has no value of this type.
+/// A server may take a URI literally, normalise it, decode it, or read only its path. These
+/// readings of one value lead to the same resource.
 #[derive(Clone, Debug)]
 pub(super) struct ResourceUri {
     pub(super) whole: Vec<String>,
     pub(super) bare: Vec<String>,
-    /// The [`folded`] spellings that some servers may read.
+    /// The [`folded`] spellings.
     pub(super) loose: Vec<String>,
 }
 
 impl ResourceUri {
-    /// Reads a URI. Returns `None` if its readings lead to different resources.
+    /// `None` if the readings lead to different resources.
     pub(super) fn read(uri: &str) -> Option<Self> {
         let decoded = percent_decode_str(uri).decode_utf8().ok()?;
         // URL parsers drop some control characters and read a backslash as a slash.
@@ -32,7 +30,7 @@ impl ResourceUri {
         let url = Url::parse(uri).ok().filter(|url| is_usual(url, uri))?;
         let [_, _, bare] = cuts(&url);
         let mut anonymous = url.clone();
-        // Removing the user fails only for a URI without a host.
+        // Fails only for a URI without a host.
         let _ = anonymous.set_username("");
         let _ = anonymous.set_password(None);
         let _ = anonymous.set_port(None);
@@ -61,7 +59,7 @@ pub(super) fn normal(pattern: &str) -> String {
         return decoded(pattern);
     };
     let text = url.as_str();
-    // Parsing adds a path to a bare host, which the star covers.
+    // Parsing adds a path to a bare host.
     let text = match pattern.ends_with('*') {
         true => text.strip_suffix('/').unwrap_or(text),
         false => text,
@@ -69,8 +67,8 @@ pub(super) fn normal(pattern: &str) -> String {
     decoded(text)
 }
 
-/// Folds case and redundant slashes, which some servers ignore. Folding goes through upper case,
-/// since `ſ` is a small `S`.
+/// Some servers ignore case and redundant slashes. Folding goes through upper case, since `ſ` is a
+/// small `S`.
 pub(super) fn folded(text: &str) -> String {
     let (mut folded, mut slashes, mut most) = (String::with_capacity(text.len()), 0, 1);
     for letter in text.chars() {
@@ -80,7 +78,7 @@ pub(super) fn folded(text: &str) -> String {
                 continue;
             }
         } else {
-            // The number of slashes after the scheme tells whether the URI has a host.
+            // The slashes after the scheme tell whether the URI has a host.
             (slashes, most) = (0, if letter == ':' { 3 } else { 1 });
         }
         folded.extend(letter.to_uppercase().flat_map(char::to_lowercase));
@@ -88,12 +86,12 @@ pub(super) fn folded(text: &str) -> String {
     folded
 }
 
-/// Strips a path segment's parameters, as some servers do (`secret;v=1`, RFC 3986, 3.3).
+/// Some servers strip a segment's parameters (`secret;v=1`, RFC 3986, 3.3).
 fn without_parameters(part: &str) -> &str {
     part.split(';').next().unwrap_or_default()
 }
 
-/// Returns the URL as it is, without its fragment, and without fragment and query.
+/// Returns the whole URL, without fragment, and without fragment and query.
 fn cuts(url: &Url) -> [Url; 3] {
     let (mut whole, mut bare) = (url.clone(), url.clone());
     whole.set_fragment(None);
@@ -102,7 +100,7 @@ fn cuts(url: &Url) -> [Url; 3] {
     [url.clone(), whole, bare]
 }
 
-/// Decodes a URL in two ways: completely, and except for encoded slashes, which belong to a template's value.
+/// Decodes a URL completely, and except for encoded slashes, which belong to a template's value.
 fn readings(url: &Url) -> Vec<String> {
     let text = url.as_str().replace("%2f", "%2F");
     let mut readings = vec![decoded(&text)];

@@ -93,7 +93,7 @@ impl ToolRules {
         admits(&self.allow, &self.deny, name)
     }
 
-    /// Returns the name that clients see for the backend's `name`, without the pool's prefix.
+    /// Returns the name that clients see, without the pool's prefix.
     pub(super) fn shown<'a>(&'a self, name: &'a str) -> &'a str {
         self.rename.get(name).map_or(name, String::as_str)
     }
@@ -126,7 +126,7 @@ impl ToolRules {
         described(&self.describe, name, listed.to_json())
     }
 
-    /// Finds names in the rules that match no tool. They are probably mistyped and have no effect.
+    /// Finds names without a tool, which are probably mistyped.
     pub(super) fn unused<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
         let patterns = self.allow.iter().chain(&self.deny);
         let exact = self.rename.keys().chain(self.describe.keys());
@@ -148,9 +148,8 @@ impl PromptRules {
         self.rename.iter().any(renamed) || !self.rename.contains_key(name) && self.admits(name)
     }
 
-    /// Returns the backend's name of an unlisted prompt, whose `shown` name has no prefix. Returns
-    /// `None` if the rules hide any prompt, because the backend may read another spelling as a
-    /// hidden one.
+    /// Returns the backend's name of an unlisted prompt, whose `shown` name has no prefix. `None`
+    /// if the rules hide any prompt, because the backend may read another spelling as a hidden one.
     pub(crate) fn unlisted<'a>(&'a self, shown: &'a str) -> Option<&'a str> {
         if !self.allow.is_empty() || !self.deny.is_empty() || shown.is_empty() {
             return None;

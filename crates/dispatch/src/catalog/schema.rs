@@ -1,5 +1,3 @@
-//! Compiles a tool's `inputSchema`, within limits and without network access.
-
 use std::sync::Arc;
 
 use jsonschema::{PatternOptions, Retrieve, ValidationError, ValidationOptions, Validator};
@@ -15,8 +13,7 @@ const MAX_SUBSCHEMAS: usize = 2000;
 const MAX_REGEX_BYTES: usize = 1 << 20;
 const MAX_ERROR_CHARS: usize = 300;
 
-/// Keywords that apply a schema to the same value. The validator can branch at them without an access to the
-/// value.
+/// The validator can branch at these keywords without an access to the value.
 const IN_PLACE: &[&str] = &[
     "$dynamicRef",
     "$recursiveRef",
@@ -35,7 +32,7 @@ const NAMED: &[&str] = &[
     "patternProperties",
     "properties",
 ];
-/// Keywords whose values are not schemas.
+/// Not schemas.
 const VALUES: &[&str] = &["const", "default", "enum", "examples"];
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,7 +52,7 @@ pub(crate) enum SchemaError {
 #[derive(Debug)]
 pub(super) struct Compiled {
     pub(super) validator: Validator<Metered>,
-    /// Whether a pattern needs backtracking, so that its search may be given up.
+    /// A backtracking search may be given up.
     pub(super) backtracks: bool,
     pub(super) searches: SearchCosts,
 }
@@ -77,7 +74,8 @@ pub(crate) fn read(schema: &RawJson) -> Result<Value, SchemaError> {
     Ok(value)
 }
 
-/// Compiles a schema as 2020-12 by default. A `$ref` out of the document is an error.
+/// Compiles within limits, as 2020-12 by default. A `$ref` out of the document is an error, because
+/// compiling uses no network.
 pub(super) fn compile(schema: &Value) -> Result<Compiled, SchemaError> {
     let schema = looking(schema);
     if let Ok(validator) = linear(&schema) {
@@ -113,8 +111,7 @@ fn options<'a>() -> ValidationOptions<'a, Arc<dyn Retrieve>, Metered> {
     ValidationOptions::default().offline()
 }
 
-/// Adds a keyword that accesses the value wherever the validator branches, so that it
-/// [charges](super::budget) each branch.
+/// Adds a keyword that [charges](super::budget) each of the validator's branches.
 fn looking(schema: &Value) -> Value {
     let mut schema = schema.clone();
     if refers(&schema) {
@@ -140,7 +137,7 @@ fn look(schema: &mut Value) {
                 .iter()
                 .any(|keyword| members.contains_key(*keyword))
             {
-                // `minProperties: 0` is always true, and the validator checks it first.
+                // Always true, and checked first.
                 members.entry("minProperties").or_insert(Value::from(0));
             }
         }
@@ -158,8 +155,7 @@ fn refers(schema: &Value) -> bool {
     }
 }
 
-/// Counts the objects in a schema, as a bound for its subschemas. Boolean subschemas are numerous only in
-/// arrays.
+/// Bounds the number of subschemas. Boolean subschemas are numerous only in arrays.
 fn objects_in(value: &Value) -> usize {
     match value {
         Value::Object(members) => 1 + members.values().map(objects_in).sum::<usize>(),

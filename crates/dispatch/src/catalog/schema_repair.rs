@@ -1,11 +1,11 @@
-//! Repairs schemas of objects that clients' parsers would refuse.
+//! Clients' parsers would refuse these schemas of objects.
 
 use serde_json::{Map, Value, json};
 use shoal_protocol::{
     RawJson, nesting_within, rewrite_exclusive_limits, rewrite_item_list, rewrite_required_flags,
 };
 
-/// Maximum nesting and length of a schema that Shoal repairs below its root.
+/// Limits schemas that Shoal repairs below their root.
 const MAX_NESTING: usize = 64;
 const MAX_BYTES: usize = 256 * 1024;
 const MAX_TOLD: usize = 10;
@@ -53,9 +53,9 @@ impl Schema {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dialect {
-    /// The schema names draft-03 or draft-04, which clients' validators do not know.
+    /// Draft-03 or draft-04, which clients' validators do not know.
     Old,
-    /// The schema names no dialect. Clients assume 2020-12.
+    /// No dialect. Clients assume 2020-12.
     Unsaid,
     Known,
 }
@@ -70,8 +70,8 @@ impl Dialect {
     }
 }
 
-/// Repairs the schema's root for SDK parsers: `type: "object"`, `properties` with objects, `required` with
-/// names. Returns `false` if the schema does not describe an object.
+/// Repairs the root for SDK parsers: `type: "object"`, `properties` with objects, `required` with
+/// names. `false` if the schema does not describe an object.
 fn repair_root(root: &mut Map<String, Value>, changes: &mut Vec<String>) -> bool {
     let describes_object = match root.get("type") {
         Some(Value::String(kind)) => kind == "object",
@@ -123,8 +123,7 @@ fn repair_root(root: &mut Map<String, Value>, changes: &mut Vec<String>) -> bool
     true
 }
 
-/// Copies the target of a root `$ref` into the root, for clients that look for parameters only
-/// there.
+/// Copies a root `$ref`'s target, for clients that look for parameters only in the root.
 fn resolve_root(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
     if root.contains_key("properties") {
         return;
@@ -137,7 +136,7 @@ fn resolve_root(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
     let Some(Value::Object(target)) = whole.pointer(pointer) else {
         return;
     };
-    // Shoal does not copy a target that has references or a base of its own, so clients must resolve it.
+    // Clients must resolve a target with references or a base of its own.
     if target.contains_key("$ref") || target.contains_key("$id") || pointer.is_empty() {
         return;
     }

@@ -1,23 +1,23 @@
-//! Bounds the cost of a search in advance, because a search cannot be stopped.
+//! A search cannot be stopped, so its cost is bounded in advance.
 
 use serde_json::Value;
 
 use super::pattern_text::{PatternShape, leading_look_aheads};
 
-/// Maximum backtracks of a search on one string.
+/// On one string.
 pub(super) const MAX_BACKTRACKS: usize = 2_000;
 /// Bytes that one automaton reads per step.
 const BYTES_OF_STEP: u64 = 64;
-/// A surcharge for patterns that the schema does not spell out: those of formats and meta-schemas.
+/// A surcharge for the patterns of formats and meta-schemas.
 const UNWRITTEN: u64 = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SearchCost {
-    /// States of the automata, each of which reads each byte.
+    /// States of the automata; each reads each byte.
     states: u64,
     /// States of patterns that the search may apply repeatedly.
     again: u64,
-    /// The nesting depth of repeated look-arounds. Each level may read the rest of the string at each byte.
+    /// Each level of repeated look-arounds may read the rest of the string at each byte.
     depth: u32,
 }
 
@@ -42,7 +42,7 @@ impl SearchCost {
         bytes.saturating_mul(each) / BYTES_OF_STEP
     }
 
-    /// Measures one pattern. `linear` tells whether an automaton can search for it.
+    /// `linear` tells whether an automaton can search for the pattern.
     fn of_pattern(pattern: &str, linear: &impl Fn(&str) -> bool) -> Self {
         let PatternShape { atoms, depth } = PatternShape::of(pattern);
         if linear(pattern) || reads_once(pattern, linear) {
@@ -120,7 +120,7 @@ impl SearchCosts {
     }
 }
 
-/// Returns whether a pattern is leading look-aheads with a plain rest, which do not backtrack.
+/// Whether leading look-aheads and a plain rest need no backtracking.
 fn reads_once(pattern: &str, linear: &impl Fn(&str) -> bool) -> bool {
     leading_look_aheads(pattern).is_some_and(|parts| parts.into_iter().all(linear))
 }

@@ -1,6 +1,5 @@
 //! Matches URIs against templates of RFC 6570, levels 1 to 3.
 
-/// Tells which URIs a template can expand to.
 #[derive(Clone, Debug)]
 pub(crate) struct UriTemplate {
     text: String,
@@ -18,14 +17,13 @@ enum Part {
 /// `{var}`, `{+var}`, `{#var}`, `{.var}`, `{/var}`, `{;var}`, `{?var}` or `{&var}`.
 #[derive(Clone, Copy, Debug)]
 struct Expression {
-    /// The operator's first character. Without an operator, a value must not be empty.
+    /// The operator's first character; without it, a value must not be empty.
     lead: Option<u8>,
-    /// Characters that end the value.
     stops: &'static [u8],
 }
 
 impl UriTemplate {
-    /// Reads a template. An unclosed brace is literal text.
+    /// An unclosed brace is literal text.
     pub(crate) fn parse(text: &str) -> Self {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -67,8 +65,8 @@ impl UriTemplate {
         &self.text
     }
 
-    /// Returns whether the template can expand to `uri`. The number of steps is at most the product of both
-    /// lengths, because the set of reachable positions advances without backtracking.
+    /// Whether the template can expand to `uri`. The set of reachable positions advances without
+    /// backtracking, so steps are at most the product of both lengths.
     pub(crate) fn matches(&self, uri: &str) -> bool {
         let uri = uri.as_bytes();
         let mut reached = vec![false; uri.len() + 1];

@@ -1,5 +1,3 @@
-//! One tool of a backend, read and compiled once.
-
 use std::sync::Arc;
 
 use shoal_protocol::task::TaskSupport;
@@ -15,17 +13,17 @@ const ANY_OBJECT: RawJson = RawJson::from_static(r#"{"type":"object"}"#);
 pub(crate) struct Tool {
     pub(crate) name: Arc<str>,
     pub(crate) raw: RawJson,
-    /// The tool as clients see it, if that differs from the backend's form.
+    /// Set if it differs from the backend's form.
     pub(crate) listed: Option<RawJson>,
-    /// Whether clients see a tool that accepts any object, because the tool's own schema describes no object.
+    /// The tool's own schema describes no object.
     pub(crate) takes_anything: bool,
-    /// Changes to the tool without which clients would refuse the whole list.
+    /// Without these changes, clients would refuse the whole list.
     pub(crate) repairs: Vec<String>,
     pub(crate) hints: Hints,
     pub(crate) task_support: Option<TaskSupport>,
-    /// Checks arguments. A tool with an unusable schema stays callable without checks.
+    /// A tool with an unusable schema stays callable without checks.
     pub(crate) checker: Result<Checker, SchemaError>,
-    /// Arguments mirrored into headers. Modern lists omit a tool with a broken annotation.
+    /// Modern lists omit a tool with a broken annotation.
     pub(crate) headers: Result<ParamHeaders, InvalidParamHeader>,
 }
 
@@ -91,8 +89,7 @@ impl Tool {
     }
 }
 
-/// Returns the listed form of a tool, with task support where clients of 2025-11-25 look for it. `None` if
-/// the backend's form can be listed.
+/// Adds task support where clients of 2025-11-25 look for it. `None` if the backend's form serves.
 fn listed(
     object: &RawObject,
     schema: Option<RawJson>,

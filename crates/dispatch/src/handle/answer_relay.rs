@@ -1,5 +1,3 @@
-//! Relays answers to a worker whose connection may break.
-
 use std::sync::Arc;
 
 use futures::FutureExt as _;
@@ -9,8 +7,8 @@ use shoal_ports::{Answered, AskId, CallControl, answered};
 use shoal_protocol::Outcome;
 use tokio::sync::watch;
 
-/// The current control of a call, and its unconfirmed answers. Shoal sends these answers again after it
-/// reattaches. A worker ignores answers that it already has.
+/// A call's current control and unconfirmed answers, which Shoal repeats after it reattaches. A
+/// worker ignores known answers.
 pub(super) struct AnswerRelay {
     state: Mutex<RelayState>,
     condition: watch::Sender<Condition>,
@@ -28,8 +26,7 @@ struct Unsettled {
     ask: AskId,
     answer: Outcome,
     turn: u64,
-    /// The confirmation of the answer, which stays pending if the path is broken. `None` while Shoal sends
-    /// the answer.
+    /// Pending if the path is broken. `None` while Shoal sends the answer.
     arriving: Option<Shared<Answered>>,
 }
 
@@ -56,7 +53,7 @@ impl AnswerRelay {
         self.state.lock().control.clone()
     }
 
-    /// Sends an answer to the worker, again if the path was broken in between.
+    /// Sends an answer, again after a broken path.
     pub(super) fn answer(self: &Arc<Self>, ask: AskId, answer: Outcome) -> Answered {
         let (number, turn, control) = {
             let mut state = self.state.lock();
@@ -80,8 +77,7 @@ impl AnswerRelay {
         Box::pin(arrival(Arc::clone(self), number))
     }
 
-    /// Sends answers to another control from now on. If it controls the same run, sends unconfirmed answers
-    /// again.
+    /// Sends answers to another control. Repeats unconfirmed answers if it controls the same run.
     pub(super) fn follow(&self, control: Arc<dyn CallControl>, same_run: bool) {
         let (turn, again) = {
             let mut state = self.state.lock();
@@ -110,7 +106,7 @@ impl AnswerRelay {
         self.condition.send_modify(|it| it.turn = turn);
     }
 
-    /// Waits until each answer has arrived or is lost for good. Cancel safe.
+    /// Waits until each answer has arrived or is lost. Cancel safe.
     pub(super) async fn settled(self: Arc<Self>) {
         while let Some(number) = self.oldest() {
             arrival(Arc::clone(&self), number).await;
@@ -124,7 +120,7 @@ impl AnswerRelay {
     fn sent(&self, number: u64, turn: u64, arriving: Answered) {
         let mut state = self.state.lock();
         let mut unsettled = state.unsettled.iter_mut();
-        // A later turn has already sent the answer again.
+        // A later turn has repeated the answer.
         let is_it = |it: &&mut Unsettled| it.number == number && it.turn == turn;
         if let Some(answer) = unsettled.find(is_it) {
             answer.arriving = Some(arriving.shared());

@@ -1,5 +1,3 @@
-//! Ends calls at once when their node shuts down.
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
@@ -8,7 +6,7 @@ use shoal_ports::{CallFailure, Repeat};
 
 pub(super) const WHY: &str = "its edge was shut down before it ended";
 
-/// A stop signal that at most one task waits for.
+/// Ends calls at shutdown. At most one task waits for it.
 #[derive(Default)]
 pub(super) struct Stop {
     stopped: AtomicBool,
@@ -26,7 +24,7 @@ impl Stop {
     }
 
     pub(super) fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
-        // Registers first, so that a concurrent stop wakes the task.
+        // Registered first, so that a concurrent stop wakes the task.
         self.waker.register(cx.waker());
         match self.has_fired() {
             true => Poll::Ready(()),

@@ -1,5 +1,3 @@
-//! The lists that servers give one caller.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,11 +13,11 @@ use crate::catalog::{Audience, Catalog, CompiledPool, Pool};
 use crate::config::Config;
 use crate::pools::View;
 
-/// How long Shoal remembers that a server refused a caller's lists, or that a pool was absent.
+/// How long Shoal remembers a refusal of a caller's lists, or a pool's absence.
 pub(crate) const BRIEFLY: Duration = Duration::from_secs(1);
 const EACH: usize = 1024;
 
-/// The list methods, in the order of [`PoolCatalog::ttl_ms`].
+/// In the order of [`PoolCatalog::ttl_ms`].
 pub(super) const LISTS: [Method; 4] = [
     Method::ToolsList,
     Method::ResourcesList,
@@ -29,7 +27,7 @@ pub(super) const LISTS: [Method; 4] = [
 
 pub(super) struct Answer {
     pub(super) pool: Arc<str>,
-    /// The lists' versions, as in [`OwnPart::numbers`](super::sight::OwnPart).
+    /// As in [`OwnPart::numbers`](super::sight::OwnPart).
     pub(super) numbers: [u64; 3],
     pub(super) source: Arc<PoolCatalog>,
     pub(super) missing: [Option<CallOutcome>; 4],
@@ -81,7 +79,7 @@ impl Answer {
             &source.prompts,
         ];
         let items = items.into_iter().flatten();
-        // Counts the items twice, because their compiled form needs as much again.
+        // The compiled items need as much again.
         2 * items.map(|item| item.len() + 64).sum::<usize>() + EACH
     }
 }
@@ -140,7 +138,7 @@ impl Known {
         Catalog::merge(&pools, config, &all.settings, keepers, Audience::OneCaller)
     }
 
-    /// Finds the refusal of a list, if servers refuse the caller and no other pool has it.
+    /// Finds the refusal of a list that no other pool has.
     pub(super) fn instead_of_list(&self, view: &View, method: &Method) -> Option<MissingList<'_>> {
         let at = LISTS.iter().position(|list| list == method)?;
         let missing = |pool: &Arc<str>| {
@@ -172,7 +170,7 @@ impl Known {
             Method::PromptsGet => (3, TargetKind::Prompt),
             _ => return None,
         };
-        // Names that rules hide from the caller stay hidden.
+        // Names that rules hide stay hidden.
         let nothing = RawJson::from_static("{}");
         let number = view.catalog.number();
         let may_have = |pool: &str| {

@@ -1,5 +1,3 @@
-//! Answers planning's and listing's questions about a caller's own lists.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,9 +15,9 @@ use crate::pools::View;
 use crate::shape::Typed;
 use crate::start::list;
 
-/// Maximum times that one request reads the lists, because they may change meanwhile.
+/// Reads of the lists by one request; they may change meanwhile.
 const MOST: usize = 3;
-/// How long a list stays valid if the configuration forbids caching.
+/// The validity of a list that may not be cached.
 const LEAST: Duration = BRIEFLY;
 
 pub(crate) enum Sees {
@@ -29,7 +27,7 @@ pub(crate) enum Sees {
 }
 
 impl Dispatch {
-    /// Tells from which catalog a caller sees the item of a call. Checks the shared catalog first.
+    /// Tells from which catalog a caller sees a call's item. Checks the shared catalog first.
     pub(crate) fn sees<'a>(
         &self,
         view: &View,
@@ -56,8 +54,7 @@ impl Dispatch {
         }
     }
 
-    /// Returns the shared view if it has the tool. Otherwise returns the caller's view, as far as it is
-    /// known.
+    /// Returns the caller's view, as far as known, if the shared view lacks the tool.
     pub(crate) fn view_of_tool(&self, caller: &Caller, params: Option<&RawJson>) -> Arc<View> {
         let view = self.shared.view();
         if view.own.is_empty() {
@@ -87,13 +84,13 @@ impl Dispatch {
         let sight = self.shared.view().own.sight(caller);
         if sight.is_some_and(|sight| self.shared.own.known(&sight).is_none()) {
             let caller = Arc::new(caller.clone());
-            // If the lists cannot be fetched, the shared view applies.
+            // Without the lists, the shared view applies.
             let _ = self.learn(&caller, until, Duration::MAX).await;
         }
         self.view_of(caller)
     }
 
-    /// Fetches the caller's lists unless they are no older than `older`.
+    /// Fetches the caller's lists if they are older than `older`.
     ///
     /// # Errors
     /// The servers do not answer in time.
@@ -116,7 +113,7 @@ impl Dispatch {
         }
     }
 
-    /// Returns a list if the caller's view is known. `asked` counts the reads so far.
+    /// `None` if the caller's view is unknown. `asked` counts the reads so far.
     pub(crate) fn list_now(
         &self,
         view: &View,
@@ -143,7 +140,7 @@ impl Dispatch {
         Some(list(&own, access, call))
     }
 
-    /// Fetches the caller's view first. If only a pool at zero has the list, waits for its worker.
+    /// Fetches the caller's view first, and waits for a worker if only a pool at zero has the list.
     pub(crate) async fn list_once_known(&self, call: &Call) -> CallOutcome {
         for asked in 0..=MOST {
             let listed = self.list_now(&self.shared.view(), &self.access(call), call, asked);

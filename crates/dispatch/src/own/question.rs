@@ -1,5 +1,3 @@
-//! Asks the servers for one caller's lists.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +18,7 @@ use crate::shared::Shared;
 use crate::worker_call::{NotStarted, Origin, WorkerCall};
 
 const WITHIN: Duration = Duration::from_secs(30);
-/// Maximum bytes of one pool's lists. A principal may see several pools.
+/// Bytes of one pool's lists. A principal may see several pools.
 const BYTES: usize = OF_PRINCIPAL / 8;
 const REFUSAL: usize = 2048;
 const PARTS: [(&str, &str); 4] = [
@@ -30,8 +28,8 @@ const PARTS: [(&str, &str); 4] = [
     ("prompts", "prompts"),
 ];
 
-/// Asks the servers for a caller's outdated lists, unless such a request is already open. The returned
-/// channel closes when the lists are known. The request continues without receivers.
+/// Requests a caller's outdated lists, once at a time. The channel closes when the lists are known.
+/// The request continues without receivers.
 pub(super) fn ask(
     shared: &Arc<Shared>,
     sight: Sight,
@@ -49,7 +47,7 @@ pub(super) fn ask(
                 part_of(&shared, part, &caller, same, older)
             });
             let known = Arc::new(Known::new(join_all(answers).await));
-            // Builds the caller's catalog too, so that its size counts.
+            // Counts the caller's catalog too.
             let _ = known.view(&shared.view(), &shared.config);
             shared.own.keep(&sight.viewer, known);
             drop(asking);
@@ -73,7 +71,7 @@ async fn part_of(
         return before.clone();
     }
     let read = Instant::now();
-    // The lists of other pools do not wait for a pool without workers.
+    // Other pools' lists do not wait for a pool without workers.
     let vacant = view.is_vacant(&part.pool).then(|| {
         shared.wake(&part.pool, &caller.principal);
         not_ready(format!("the pool {} has no worker yet", part.pool))
@@ -112,7 +110,7 @@ async fn part_of(
         source.ttl_ms[at] = ttl;
         *list_of(&mut source, at) = match (items, &before) {
             (Ok(items), _) => items,
-            // The server is briefly away, so the previous list still applies.
+            // The previous list applies while the server is briefly away.
             (Err(CallOutcome::Failed(_)), Some(before)) if before.missing[at].is_none() => {
                 list_of(&mut PoolCatalog::clone(&before.source), at).clone()
             }
@@ -136,7 +134,7 @@ fn list_of(source: &mut PoolCatalog, at: usize) -> &mut Vec<RawJson> {
     }
 }
 
-/// Copies each item, because slices would keep the whole answer in memory.
+/// Slices would keep the whole answer in memory.
 fn items(result: &RawJson, member: &str, room: &mut usize) -> Result<Vec<RawJson>, CallOutcome> {
     let refused = |why: String| CallOutcome::Error(RpcError::internal(why));
     let Some(items) = result.member(member) else {
@@ -211,7 +209,7 @@ async fn list(
     };
     match outcome {
         CallOutcome::Result(result) => Ok(result),
-        // Listing has no side effects, so an unknown outcome is safe to retry.
+        // Listing has no side effects, so a retry is safe.
         CallOutcome::Failed(CallFailure::OutcomeUnknown { reason }) => {
             Err(CallOutcome::Failed(CallFailure::not_executed(reason)))
         }

@@ -1,5 +1,3 @@
-//! Tells which callers have lists that differ from the shared catalog.
-
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -10,7 +8,7 @@ use crate::asker::Asker;
 
 #[derive(Default)]
 pub(crate) struct OwnPools {
-    /// Pools with lists per caller, and the headers that their calls carry.
+    /// Pools with lists per caller, and their calls' headers.
     pools: Vec<(Arc<str>, Vec<Arc<str>>)>,
     owners: HashMap<ListOwner, Vec<OwnPart>>,
 }
@@ -18,9 +16,9 @@ pub(crate) struct OwnPools {
 #[derive(Clone, Debug)]
 pub(crate) struct OwnPart {
     pub(super) pool: Arc<str>,
-    /// Versions of three lists: tools, resources with templates, and prompts.
+    /// Of tools, resources with templates, and prompts.
     pub(super) numbers: [u64; 3],
-    /// The worker that serves the items, if there is only one.
+    /// The only worker that serves the items, if any.
     pub(super) worker: Option<WorkerId>,
 }
 
@@ -28,7 +26,7 @@ pub(crate) struct OwnPart {
 pub(crate) struct Viewer {
     owner: Option<ListOwner>,
     pub(super) principal: Principal,
-    /// A digest of the headers that the caller brings, because they may be credentials.
+    /// The caller's headers, hashed because they may be credentials.
     brings: [u8; 32],
 }
 
@@ -98,7 +96,7 @@ impl OwnPools {
         self.part(pool, asker)?.worker.as_ref()
     }
 
-    /// Finds the caller's own lists. `None` if the caller sees the shared catalog.
+    /// `None` if the caller sees the shared catalog.
     pub(crate) fn sight<'a>(&self, asker: impl Into<Asker<'a>>) -> Option<Sight> {
         let asker = asker.into();
         if self.is_empty() {

@@ -1,5 +1,3 @@
-//! Caches callers' own lists, with limits in total and per principal.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +10,9 @@ use tokio::time::Instant;
 use super::known::Known;
 use super::sight::{Sight, Viewer};
 
-/// Maximum bytes for all callers.
+/// Bytes for all callers.
 const ALL: usize = 128 << 20;
-/// Maximum bytes for one principal. Without authentication, all callers are one principal.
+/// Bytes for one principal. Without authentication, all callers are one principal.
 pub(super) const OF_PRINCIPAL: usize = 32 << 20;
 const IDLE: Duration = Duration::from_secs(600);
 const EACH: usize = 512;
@@ -25,7 +23,7 @@ pub(crate) struct OwnViews(Mutex<HashMap<Viewer, Slot>>);
 struct Slot {
     known: Option<Arc<Known>>,
     bytes: usize,
-    /// A receiver that closes once the open request for these lists is answered.
+    /// Closes once the open request for these lists is answered.
     asking: Option<watch::Receiver<()>>,
     used: Instant,
 }
@@ -42,7 +40,7 @@ impl Slot {
 }
 
 impl OwnViews {
-    /// Returns the caller's lists, which may be outdated.
+    /// Returned lists may be outdated.
     pub(super) fn last(&self, viewer: &Viewer) -> Option<Arc<Known>> {
         self.0.lock().get(viewer)?.known.clone()
     }
@@ -54,8 +52,8 @@ impl OwnViews {
         slot.known.clone().filter(|known| known.fits(sight))
     }
 
-    /// Returns a receiver that closes when the lists are known. If it also returns a sender, the caller must
-    /// ask the servers.
+    /// The receiver closes when the lists are known. With a sender, the caller must ask the
+    /// servers.
     pub(super) fn asking(
         &self,
         viewer: &Viewer,
@@ -75,7 +73,7 @@ impl OwnViews {
         asking
     }
 
-    /// Caches a caller's lists. Removes other entries to make room, first those of the same principal.
+    /// Makes room by removing other entries, first of the same principal.
     pub(super) fn keep(&self, viewer: &Viewer, known: Arc<Known>) {
         let bytes = known.bytes() + EACH;
         let mut views = self.0.lock();

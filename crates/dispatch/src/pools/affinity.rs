@@ -1,16 +1,14 @@
-//! Sends related calls to the same worker by a common key.
-
 use shoal_ports::{Principal, SessionId, WorkerId};
 use shoal_protocol::RawJson;
 
 use crate::config::Affinity;
 
-/// An affinity key, equal on every node.
+/// Sends related calls to the same worker. Equal on every node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AffinityKey(u64);
 
 impl AffinityKey {
-    /// Computes a call's key. `None` if any worker may take the call.
+    /// `None` if any worker may take the call.
     pub(crate) fn of(
         affinity: &Affinity,
         params: Option<&RawJson>,
@@ -38,8 +36,8 @@ impl AffinityKey {
         Self(hash(text.as_bytes()))
     }
 
-    /// Returns the weight of a worker for this key. The heaviest worker takes the key (rendezvous hashing),
-    /// so a worker that joins or leaves moves only its own keys.
+    /// The heaviest worker takes the key (rendezvous hashing), so a worker that joins or leaves
+    /// moves only its own keys.
     pub(super) fn weight(self, seed: u64) -> u64 {
         mix(self.0 ^ seed.rotate_left(32))
     }
@@ -49,14 +47,14 @@ pub(super) fn seed(worker: &WorkerId) -> u64 {
     mix(hash(worker.as_str().as_bytes()))
 }
 
-/// Hashes bytes with FNV-1a, which is the same for every version of Rust.
+/// FNV-1a, the same for every version of Rust.
 fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// Mixes a value's bits by the finalizer of splitmix64.
+/// The finalizer of splitmix64.
 fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,4 +1,4 @@
-//! Chooses a worker by affinity key, or the less busy of two random ones.
+//! Chooses by affinity key, or the less busy of two random workers.
 
 use rand::Rng as _;
 use shoal_ports::{WorkerId, WorkerLoad};
@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use super::{CircuitState, Member, Wanted};
 
-/// Picks a worker that is not in `tried`. If the worker's circuit is half open, the call becomes its trial.
+/// Skips workers in `tried`. The call becomes the trial of a half-open circuit.
 ///
-/// For anonymous callers, open circuits are the last resort, so that one caller's failures do not refuse
-/// another's calls.
+/// For anonymous callers, open circuits are the last resort, so that one caller's failures do not
+/// refuse another's calls.
 pub(super) fn choose<'a>(
     ready: &'a [Arc<Member>],
     wanted: &Wanted<'_>,
@@ -78,7 +78,7 @@ fn less_busy<'a>(first: &'a Arc<Member>, second: &'a Arc<Member>) -> &'a Arc<Mem
     }
 }
 
-/// Compares (running + queued) / capacity of two workers without division.
+/// Compares (running + queued) / capacity without division.
 fn is_busier(one: WorkerLoad, other: WorkerLoad) -> bool {
     let work = |load: WorkerLoad| (load.running + load.queued) as u128;
     match (one.capacity, other.capacity) {

@@ -1,5 +1,3 @@
-//! Circuit breakers, which keep calls away from workers that repeatedly fail them.
-
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -11,11 +9,11 @@ use tokio::time::Instant;
 
 use crate::config::Config;
 
-/// How long Shoal remembers failures, as a multiple of the longest open time.
+/// A multiple of the longest open time.
 const REMEMBERED: u32 = 2;
 
-/// Counts consecutive failures for each caller and tool: broken connections, unknown outcomes and
-/// unexecuted calls, but not a tool's own error or a full queue.
+/// Keeps calls away from a worker after consecutive failures: broken connections, unknown outcomes
+/// and unexecuted calls, but not a tool's own error or a full queue.
 ///
 /// A caller's arguments may crash a server, so failures count only against the same caller and
 /// tool.
@@ -47,11 +45,11 @@ struct Failures {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CircuitState {
-    /// The circuit admits every call.
+    /// Admits every call.
     Closed,
-    /// The circuit admits one call as a trial.
+    /// Admits one call as a trial.
     HalfOpen,
-    /// The circuit refuses calls for a while.
+    /// Refuses calls for a while.
     Open,
 }
 
@@ -72,7 +70,7 @@ impl Circuit {
         CircuitMark(self.counted.load(Ordering::Acquire))
     }
 
-    /// Returns the most restrictive state of any caller and tool.
+    /// Returns the most restrictive state.
     pub(crate) fn state(&self) -> CircuitState {
         if self.is_well() {
             return CircuitState::Closed;
@@ -91,7 +89,7 @@ impl Circuit {
         !self.troubled.load(Ordering::Acquire)
     }
 
-    /// Admits or refuses a call. A trial without a result expires after the open time.
+    /// Whether the call is admitted. A trial without a result expires after the open time.
     pub(crate) fn enter(&self, key: &FailureKey) -> bool {
         let now = Instant::now();
         let mut held = self.held.lock();
@@ -109,7 +107,7 @@ impl Circuit {
         }
     }
 
-    /// Records how a call ended. Returns the state of the caller and tool if it changed.
+    /// Returns a changed state of the caller and tool.
     pub(crate) fn ended(
         &self,
         key: impl FnOnce() -> FailureKey,
@@ -124,7 +122,7 @@ impl Circuit {
         }
     }
 
-    /// Records that a worker did not take a call. Returns the state of the caller and tool if it changed.
+    /// Like [`ended`](Self::ended), for a call that the worker did not take.
     pub(crate) fn refused(
         &self,
         key: impl FnOnce() -> FailureKey,
@@ -156,13 +154,13 @@ impl Circuit {
         former?.open_until.map(|_| CircuitState::Closed)
     }
 
-    /// Counts a failure. Returns the state of the caller and tool if it changed.
+    /// Like [`ended`](Self::ended), for a failure.
     pub(crate) fn failed(&self, key: FailureKey, begun: CircuitMark) -> Option<CircuitState> {
         if self.limit == 0 {
             return None;
         }
         let mut held = self.held.lock();
-        // This call already ran when its key last failed.
+        // The call ran when its key last failed.
         if held.get(&key).is_some_and(|last| begun.0 < last.counted) {
             return None;
         }
@@ -172,7 +170,8 @@ impl Circuit {
         self.troubled.store(true, Ordering::Release);
         let opens = match failures.open_until {
             None => failures.in_a_row >= self.limit,
-            // Only a failed trial opens it again: calls bound to the worker pass a circuit that is open.
+            // Only a failed trial opens the circuit again, because calls bound to the worker pass
+            // an open one.
             Some(_) => std::mem::take(&mut failures.trial),
         };
         if opens {
@@ -182,8 +181,7 @@ impl Circuit {
         opens.then_some(CircuitState::Open)
     }
 
-    /// Chooses how long a circuit stays open: at random between half and all of the time, so that nodes do
-    /// not retry in step.
+    /// A random time between half and all of the limit, so that nodes do not retry in step.
     fn time(&self, openings: u32) -> Duration {
         let doubled = 2_u32.saturating_pow(openings.saturating_sub(1));
         let time = self.first.saturating_mul(doubled).min(self.longest);

@@ -1,4 +1,4 @@
-//! Remembers removed workers, so that calls do not wait for them.
+//! Calls do not wait for removed workers.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use shoal_ports::WorkerId;
 use tokio::time::Instant;
 
-/// How long a departure is remembered, which is longer than any call waits.
+/// Longer than any call waits.
 const REMEMBERED: Duration = Duration::from_secs(600);
 const MOST: usize = 1024;
 

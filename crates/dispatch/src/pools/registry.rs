@@ -1,5 +1,3 @@
-//! Registers workers and their announcements.
-
 mod listed;
 mod offered;
 
@@ -25,11 +23,11 @@ pub(crate) struct Registry {
     settings: Arc<PoolSettings>,
     picture: Picture,
     agreed: Arc<AgreedNames>,
-    /// Until when Shoal reserves contested names for pools that have yet to join.
+    /// Shoal reserves contested names for pools that have yet to join.
     reserved_until: Option<Instant>,
     merges: bool,
     departed: Departed,
-    /// Removed pools that may scale to zero, whose stored catalogs are outdated.
+    /// Removed pools that may scale to zero, with outdated stored catalogs.
     gone: BTreeSet<Arc<str>>,
 }
 
@@ -66,7 +64,7 @@ impl Registry {
         }
     }
 
-    /// Sets the pools that other nodes know. Returns whether they changed.
+    /// Returns whether the pools that other nodes know changed.
     pub(crate) fn expect(&mut self, pools: &BTreeSet<String>) -> bool {
         let is_news = self.picture.expect(pools, &self.settings);
         let ends = |until| is_news || Instant::now() >= until;
@@ -83,7 +81,7 @@ impl Registry {
         is_news
     }
 
-    /// Replaces the settings of these pools. `None` means that the configuration no longer names the pool.
+    /// `None` means that the configuration no longer names the pool.
     pub(crate) fn configure(&mut self, pools: BTreeMap<String, Option<PoolConfig>>) {
         Arc::make_mut(&mut self.settings).change(pools);
     }
@@ -114,7 +112,7 @@ impl Registry {
         }
     }
 
-    /// Keeps a worker's tasks, to abort them when the worker leaves.
+    /// Aborted when the worker leaves.
     pub(crate) fn keep(&mut self, worker: &WorkerId, tasks: [AbortHandle; 3]) {
         match self.workers.get_mut(worker) {
             Some(registered) => registered.tasks.extend(tasks),
@@ -126,7 +124,7 @@ impl Registry {
         let registered = self.workers.remove(id)?;
         self.departed.left(id);
         let pool = registered.announcement.pool.clone();
-        // The removal may have been announced after the last handled announcement.
+        // The last handled announcement may be older than the removal's.
         let removed = registered.worker.announcement().borrow().is_removed();
         if let Some(listed) = self.pools.get_mut(&pool) {
             listed.removed = removed;
@@ -154,8 +152,7 @@ impl Registry {
         self.workers.get(&said.worker).is_some_and(same)
     }
 
-    /// Applies a worker's announcement. Returns whether the worker became ready, or `None` if it is not
-    /// registered or was replaced.
+    /// Returns whether the worker became ready, or `None` if it is not registered or was replaced.
     pub(crate) fn hear(
         &mut self,
         worker: &Arc<dyn Worker>,
@@ -169,7 +166,7 @@ impl Registry {
             let before = registered.generations.replace(catalog.generations);
             let known = registered.announcement.catalog.as_deref();
             let changed = known.map_or([true; 3], |known| differences(known, catalog));
-            // A restarted backend counts from zero, which is not an announcement.
+            // A restarted backend counts from zero.
             for (at, count) in self.announced.iter_mut().enumerate() {
                 let again = before.is_some_and(|before| before[at] < catalog.generations[at]);
                 *count += u64::from(again && !changed[at]);

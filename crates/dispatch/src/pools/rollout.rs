@@ -1,5 +1,3 @@
-//! The catalogs that a pool's workers announce.
-
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,11 +6,10 @@ use shoal_ports::PoolCatalog;
 use shoal_protocol::RawObject;
 use tokio::time::Instant;
 
-/// The catalog versions of a pool, in the order of their first announcement. Clients see the newest
-/// one of any ready worker.
+/// A pool's catalog versions, in the order of their first announcement. Clients see the newest
+/// version of any ready worker.
 ///
-/// Repeating an older version does not make it newer, so an unstable connection does not change the
-/// lists.
+/// A repeated announcement keeps this order, so an unstable connection does not change the lists.
 #[derive(Default)]
 pub(super) struct Versions {
     known: Vec<Version>,
@@ -63,7 +60,7 @@ impl Versions {
         Some(&used.catalog)
     }
 
-    /// Returns a catalog's tool names, or `None` if they equal the newest version's.
+    /// `None` if the names equal the newest version's.
     pub(super) fn tools(&self, catalog: &PoolCatalog) -> Option<Arc<HashSet<String>>> {
         let newest = self.newest()?;
         if same(catalog, newest) {
@@ -93,10 +90,10 @@ pub(super) fn same(one: &PoolCatalog, other: &PoolCatalog) -> bool {
         prompts,
         ttl_ms,
         generations: _,
-        // Headers count per worker, so they may differ in equal catalogs.
+        // Headers count per worker.
         headers: _,
         lists,
-        // Only operators see the left-out and cut items.
+        // Only operators see these.
         left_out: _,
         cut: _,
     } = one;

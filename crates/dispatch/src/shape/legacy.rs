@@ -1,8 +1,6 @@
-//! Adapts results of modern servers for legacy callers.
-
 use shoal_protocol::{Method, RawJson, RawObject};
 
-/// Removes members that earlier revisions lack. Converts a `structuredContent` other than an object to text
+/// Removes members that earlier revisions lack. Converts a non-object `structuredContent` to text
 /// content.
 pub(super) fn result(method: &Method, result: RawJson) -> RawJson {
     let result = result.without("resultType");

@@ -1,5 +1,3 @@
-//! Calls with the same affinity key go to one worker.
-
 use serde_json::json;
 use shoal_dispatch::{Affinity, Config, PoolConfig};
 use shoal_ports::{Dispatcher as _, WorkerId};

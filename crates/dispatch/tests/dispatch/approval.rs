@@ -1,5 +1,3 @@
-//! Tools that need a person's approval, for callers of both eras.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -416,7 +414,7 @@ async fn a_no_does_not_wait_for_a_worker_that_does_not_answer() {
 #[tokio::test]
 async fn a_yes_is_for_the_numbers_that_were_shown() {
     let (setting, worker) = paying();
-    // Compared as text, because serialising the number again would round it.
+    // Serialising the number again would round it.
     let with = |number: &str, state: Option<&Value>| {
         let mut call = modern("pay", json!({}));
         let params = call.params.take().unwrap();

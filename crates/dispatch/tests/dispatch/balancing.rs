@@ -1,5 +1,3 @@
-//! The choice of a worker within a pool.
-
 use serde_json::json;
 use shoal_ports::{Dispatcher as _, SessionId, WorkerId};
 

@@ -1,5 +1,3 @@
-//! Calls that are bound to one worker.
-
 use std::time::Duration;
 
 use serde_json::json;

@@ -1,5 +1,3 @@
-//! Merging pools: order, prefixes, conflicts, facts and versions.
-
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -75,7 +73,7 @@ async fn versions_change_with_content_and_with_announcements() {
     facts.changed().await.unwrap();
     let [tools1, resources1, _] = facts.borrow_and_update().versions;
     assert!(tools1 != tools0 && resources1 == resources0);
-    // The backend announces changed prompts although they are the same. Clients still hear of a change.
+    // An announced change counts, although the prompts are the same.
     let mut again = tools(&["one", "two"]);
     again.generations = [0, 0, 1];
     worker.announce(Some(again), None);

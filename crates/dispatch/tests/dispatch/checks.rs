@@ -1,5 +1,3 @@
-//! Refusals before a worker sees a call, and routing.
-
 use serde_json::json;
 use shoal_dispatch::Config;
 use shoal_ports::PoolCatalog;

@@ -1,5 +1,3 @@
-//! Circuits keep calls from workers that repeatedly fail.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -165,7 +163,6 @@ fn broken_for(principal: &'static str) -> impl Fn(Call, Script) -> BoxFuture<'st
     }
 }
 
-/// Builds a call without a principal. In the modern era, it has no session either.
 fn anonymous(session: Option<&str>) -> Call {
     let mut call = legacy("t", json!({}));
     let caller = Arc::make_mut(&mut call.caller);

@@ -1,5 +1,3 @@
-//! Changing the settings of pools, and removing pools, while calls run.
-
 use std::collections::BTreeMap;
 
 use serde_json::json;
@@ -91,7 +89,8 @@ async fn a_pool_that_is_named_no_more_is_not_waited_for() {
             configure(&setting, None);
             assert_eq!(names(&setting).await, ["t", "hidden", "b"]);
         }
-        // The pool's only worker stops without announcing that its pool was removed, as when its Deployment is deleted.
+        // The pool's only worker stops without announcing a removal, as when its Deployment is
+        // deleted.
         setting.dispatch.remove_worker(&WorkerId::new("a1"));
         if named_while_it_leaves {
             assert_eq!(names(&setting).await, ["t", "hidden", "b"]);

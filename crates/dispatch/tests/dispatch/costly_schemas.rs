@@ -1,5 +1,3 @@
-//! Schemas that take too long to check.
-
 use std::sync::Arc;
 
 use serde_json::{Value, json};

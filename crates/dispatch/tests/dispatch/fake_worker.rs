@@ -1,5 +1,3 @@
-//! A worker whose tools the test writes.
-
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -48,7 +46,7 @@ pub(crate) struct FakeWorker {
     pub(crate) unsubscribed: Mutex<Vec<String>>,
     pub(crate) refuses_subscriptions: bool,
     pub(crate) acknowledges: Arc<watch::Sender<bool>>,
-    /// The test holds this lock to make subscription requests wait.
+    /// Held by a test to make subscription requests wait.
     pub(crate) subscribing: tokio::sync::Mutex<()>,
     pub(crate) ended: Mutex<Vec<SessionId>>,
 }
@@ -116,8 +114,8 @@ impl FakeWorker {
         self
     }
 
-    /// Runs the worker in this process. A call that starts without waiting ends with the outcome that `ends`
-    /// returns. For `None`, it runs its tool.
+    /// Runs the worker in this process. A call that starts without waiting ends with the outcome of
+    /// `ends`, or runs its tool for `None`.
     pub(crate) fn here(
         mut self,
         ends: impl Fn(&Call) -> Option<CallOutcome> + Send + Sync + 'static,
@@ -126,7 +124,7 @@ impl FakeWorker {
         self
     }
 
-    /// Sets how the worker handles `attach`. `false` means "unknown call".
+    /// `false` means "unknown call".
     pub(crate) fn on_attach<F>(
         mut self,
         attach: impl Fn(CallId, u64, Script) -> F + Send + Sync + 'static,

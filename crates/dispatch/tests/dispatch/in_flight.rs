@@ -1,5 +1,3 @@
-//! Listing and cancelling calls in flight.
-
 use serde_json::json;
 use shoal_ports::{CallFailure, CallId, CallOutcome, CallState};
 use shoal_protocol::{Method, Revision};

@@ -1,5 +1,3 @@
-//! Contested names: the pool that has a name keeps it.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;

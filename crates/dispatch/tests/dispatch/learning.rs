@@ -44,7 +44,7 @@ async fn listed(setting: &Setting) -> usize {
     list["tools"].as_array().unwrap().len()
 }
 
-/// Returns one call for each way in which an item can be unknown.
+/// Each way in which an item can be unknown.
 fn unknown() -> [Call; 4] {
     let of = |method, params| call(Revision::V2026_07_28, method, params);
     [

@@ -1,5 +1,3 @@
-//! Legacy callers with backends that ask mid-call or return `InputRequiredResult`.
-
 use serde_json::{Value, json};
 use shoal_dispatch::Config;
 use shoal_ports::{Call, CallEventKind, CallFailure, CallOutcome, RunningCall};

@@ -1,5 +1,3 @@
-//! Pools that lose all workers, for a while or for good.
-
 use std::time::Duration;
 
 use serde_json::json;

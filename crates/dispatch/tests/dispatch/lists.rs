@@ -1,5 +1,3 @@
-//! The list methods.
-
 use serde_json::{Value, json};
 use shoal_dispatch::Config;
 use shoal_ports::{CallOutcome, PoolCatalog};

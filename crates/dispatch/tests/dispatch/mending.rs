@@ -140,7 +140,7 @@ async fn a_reader_that_was_replaced_does_not_take_the_call_back() {
         }
         worker.replaced.store(true, Ordering::SeqCst);
         let mut running = setting.start(call).await.unwrap();
-        // The stream ends without an outcome. The session owner finds out which node continues the call.
+        // Without an outcome, the session owner finds out which node continues the call.
         assert!(running.events.next().await.is_none());
         assert!(running.control.is_replaced());
         assert_eq!(
@@ -211,7 +211,7 @@ async fn a_cancellation_that_the_way_has_lost_is_told_again() {
     }
 }
 
-/// A modern client cancels by leaving, so nobody reads its call while the connection is broken.
+/// A modern client cancels by leaving, so nobody reads its call.
 #[tokio::test(start_paused = true)]
 async fn a_modern_caller_that_leaves_while_the_way_is_broken_cancels_all_the_same() {
     let (told, mut reasons) = tokio::sync::mpsc::unbounded_channel();

@@ -1,5 +1,3 @@
-//! Modern callers with backends that return `InputRequiredResult`.
-
 use std::time::Duration;
 
 use serde_json::{Value, json};

@@ -1,5 +1,3 @@
-//! Calls that start without waiting at workers of this process.
-
 use std::sync::Arc;
 use std::time::Duration;
 

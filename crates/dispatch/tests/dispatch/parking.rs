@@ -1,5 +1,3 @@
-//! Modern callers with backends that ask mid-call: parking and waking.
-
 use std::time::Duration;
 
 use futures::FutureExt as _;

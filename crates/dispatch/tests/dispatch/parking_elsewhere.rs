@@ -1,5 +1,3 @@
-//! Parked calls that another node wakes.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -105,7 +103,7 @@ async fn a_retry_on_another_node_wakes_the_call_at_its_worker() {
     assert!(story.cancelled.lock().is_empty());
 }
 
-/// The answers must arrive first, because the call may become a task before it repeats its questions.
+/// The call may become a task before it repeats its questions.
 #[tokio::test(start_paused = true)]
 async fn the_answers_are_on_their_way_to_the_worker_before_the_questions_come_again() {
     let (tell, mut told) = mpsc::unbounded_channel();
@@ -255,7 +253,7 @@ async fn a_call_that_is_safe_to_repeat_runs_again_with_the_answers() {
     let first = here.result(ask().repeatable()).await;
     let answer = || retry(&first, json!({"ask-1":{"n":1}})).repeatable();
     let mut running = there.start(answer()).await.unwrap();
-    // The answers exist only on this node until the call asks for them.
+    // Only this node has the answers until the call asks for them.
     assert!(running.control.bound().await.is_none());
     let done = result(finish(&mut running).await.1);
     assert_eq!(done["structuredContent"], json!({"n":1}));

@@ -1,5 +1,3 @@
-//! Planning calls.
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 

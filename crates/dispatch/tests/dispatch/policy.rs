@@ -1,5 +1,3 @@
-//! Policy rules, for every kind of request.
-
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -108,7 +106,7 @@ async fn refused(setting: &Setting, asked: Call) -> Option<RpcError> {
 async fn lists_hold_what_their_caller_may_use() {
     let setting = ruled(config(BY_NAME));
     for revision in [LEGACY, MODERN] {
-        // Asks twice, because the second answer comes from the cache.
+        // The second answer comes from the cache.
         for _ in 0..2 {
             let seen = |who, method| seen(&setting, who, revision, method);
             assert_eq!(seen("alice", Method::ToolsList).await, ["a1", "a2", "a3"]);
@@ -314,7 +312,7 @@ async fn a_retry_is_asked_about_before_it_begins_again() {
             .from(who)
             .with("inputResponses", answers)
     };
-    // The rules decide about a retry only when it starts, so planning does not ask them.
+    // The rules decide about a retry when it starts, not when it is planned.
     let (hers, his) = (setting.outcome(retry("alice")).await, retry("bob"));
     let CallOutcome::Refused(error) = hers else {
         panic!("{hers:?}");

@@ -1,5 +1,3 @@
-//! Repeating calls after their worker was lost.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

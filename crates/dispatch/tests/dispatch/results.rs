@@ -1,5 +1,3 @@
-//! The shape of results and errors by era.
-
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use serde_json::{Value, json};
 use shoal_ports::{CallOutcome, PoolCatalog};
@@ -179,7 +177,7 @@ async fn the_server_is_named_as_itself_whatever_the_backend_says() {
     }
 }
 
-/// Generates JSON texts with spellings that serializers do not produce.
+/// Spellings that serializers do not produce.
 fn json_text() -> impl Strategy<Value = String> {
     let scalar = prop_oneof![
         Just("1.0".to_owned()),

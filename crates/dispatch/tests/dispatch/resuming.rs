@@ -1,5 +1,3 @@
-//! Calls of legacy sessions that continue under another owner.
-
 use std::time::Duration;
 
 use serde_json::json;
@@ -160,8 +158,7 @@ async fn a_call_whose_tool_has_left_the_catalog_is_read_to_its_end() {
     result(finish(&mut running).await.1);
 }
 
-/// The previous owner's start arrives late. It takes over the call's events instead of running the call
-/// again.
+/// The previous owner's late start takes over the call's events instead of running the call again.
 #[tokio::test]
 async fn a_start_that_an_earlier_owner_overtakes_is_found_again() {
     let setting = setting();

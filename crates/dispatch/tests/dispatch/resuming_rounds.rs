@@ -1,5 +1,3 @@
-//! Rounds of `InputRequiredResult` that continue under another owner.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -20,8 +18,8 @@ fn asks(round: u32) -> String {
     .to_string()
 }
 
-/// Runs round `round` of three from event `after` on: sends progress and questions, and in the last round the
-/// answers.
+/// Runs one of three rounds from event `after` on: sends progress and questions, and in the last
+/// round the answers.
 async fn play(round: u32, after: u64, call: Option<Call>, mut script: Script) {
     if after == 0 {
         script.notify(Method::Progress, r#"{"progress":1}"#).await;
@@ -91,7 +89,7 @@ fn ids(worker: &FakeWorker) -> Vec<CallId> {
 fn with_worker() -> (Setting, Arc<FakeWorker>) {
     let setting = setting();
     let worker = setting.add(worker());
-    // A less busy worker, which must get no call.
+    // Must get no call, although less busy.
     setting.add(FakeWorker::new("w0", "a", tools(&["ask"])));
     worker.load.lock().queued = 100;
     (setting, worker)

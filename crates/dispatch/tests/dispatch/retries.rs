@@ -1,5 +1,3 @@
-//! Workers that refuse, die or lose their connection.
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;

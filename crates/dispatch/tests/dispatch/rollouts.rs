@@ -1,5 +1,3 @@
-//! Workers of one pool with different catalogs during a rollout.
-
 use serde_json::json;
 use shoal_ports::{CallFailure, Dispatcher as _, WorkerId};
 use shoal_protocol::{Method, Revision};

@@ -1,5 +1,3 @@
-//! The tool's side of a fake worker's call.
-
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,3 @@
-//! Session state that calls read and write through the dispatcher.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

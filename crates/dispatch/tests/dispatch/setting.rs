@@ -1,5 +1,3 @@
-//! A dispatcher with fake workers, and callers of both eras.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,7 +44,7 @@ impl Setting {
         start(&self.dispatch, call).await
     }
 
-    /// Starts a call like [`start`](Self::start) if no waiting is needed. Otherwise does not start it.
+    /// Starts a call only if no waiting is needed.
     pub(crate) fn start_now(&self, call: &Call) -> Option<Started> {
         let planned = match self.dispatch.plan(call.clone()) {
             Either::Left(planned) => planned.into_inner(),

@@ -1,5 +1,3 @@
-//! Resource subscriptions and updates.
-
 use std::time::Duration;
 
 use futures::FutureExt as _;

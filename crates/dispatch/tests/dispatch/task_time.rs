@@ -1,5 +1,3 @@
-//! The time limit of tasks' calls.
-
 use std::sync::Arc;
 use std::time::Duration;
 

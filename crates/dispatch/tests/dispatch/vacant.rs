@@ -1,5 +1,3 @@
-//! Remembering and recalling the catalogs of pools at zero.
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +42,7 @@ async fn names(setting: &Setting) -> Vec<String> {
         .collect()
 }
 
-/// Returns the pools to remember: the name, the catalog, and whether it replaces the one in the store.
+/// Returns name, catalog, and whether it replaces the stored one.
 fn remembered(setting: &Setting) -> Vec<(String, PoolCatalog, bool)> {
     let all = setting.dispatch.to_remember().into_iter();
     all.map(|it| (it.pool.to_string(), (*it.catalog).clone(), it.replaces))
@@ -72,7 +70,7 @@ async fn a_recalled_pool_stays_listed_and_is_no_news() {
     assert!(setting.dispatch.unknown_scaled_pools().is_empty());
     assert_eq!(names(&setting).await, ["b", "t"]);
     assert_eq!(tools_of(&setting), zero(1, false));
-    // Changed settings alone do not make the node store the catalog again.
+    // Changed settings alone do not store the catalog again.
     let settings = PoolConfig {
         prefix: "p_".to_owned(),
         ..vacant()

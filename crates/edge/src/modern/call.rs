@@ -1,5 +1,3 @@
-//! Answers calls, as JSON or as a stream.
-
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -164,7 +162,7 @@ fn not_kept(full: BacklogFull, repeat: Repeat) -> RpcError {
     }
 }
 
-/// Explains to the client that its call is cancelled and may have had effects.
+/// Tells the client that its cancelled call may have had effects.
 fn cut_off(why: AuthError, repeat: Repeat) -> RpcError {
     match repeat {
         Repeat::Safe => Refusal::Unauthenticated(why).error(),
@@ -175,7 +173,7 @@ fn cut_off(why: AuthError, repeat: Repeat) -> RpcError {
     }
 }
 
-/// A call's stream, without event ids. Dropping it cancels the call.
+/// Has no event ids. Dropping it cancels the call.
 struct CallFrames {
     id: RequestId,
     reader: Reader,

@@ -1,5 +1,3 @@
-//! Checks a modern request: `_meta`, mirrored headers, the method.
-
 use http::{HeaderMap, HeaderName, HeaderValue};
 use shoal_ports::{Caller, Dispatcher, LogFilter};
 use shoal_protocol::task::declares_tasks;
@@ -19,7 +17,7 @@ pub(super) struct Checked {
     pub(super) tasks: bool,
 }
 
-/// Checks a request (2026-07-28, Overview, `_meta`; Streamable HTTP, Server Validation).
+/// 2026-07-28, Overview, `_meta`; Streamable HTTP, Server Validation.
 ///
 /// # Errors
 /// The first error of -32602, -32020, -32022 and -32601 that applies.
@@ -70,7 +68,7 @@ pub(super) fn needs_tasks(caller: &Caller, request: &Request, dispatcher: &dyn D
     }
 }
 
-/// Checks the headers that mirror a tool's arguments.
+/// Checks headers that mirror arguments.
 ///
 /// # Errors
 /// -32020 if a header and its argument differ.
@@ -87,7 +85,7 @@ pub(super) fn arguments(
     dispatcher.check_param_headers(caller, params, &|name| mirrored(headers, name))
 }
 
-/// Checks the version of a notification, which is all that the specification requires.
+/// The specification requires no other check of a notification.
 pub(super) fn notification_version(
     version: VersionHeader<'_>,
     meta: &RequestMeta,
@@ -109,7 +107,7 @@ pub(super) fn of_notification(revision: Revision, meta: &RequestMeta) -> Checked
     }
 }
 
-/// Reads the revision, which header and body must both name.
+/// Header and body must both name the revision.
 fn protocol_version(header: VersionHeader<'_>, meta: &RequestMeta) -> Result<Revision, RpcError> {
     let body = meta
         .protocol_version
@@ -131,8 +129,8 @@ fn missing(key: &str, what: &str) -> RpcError {
     RpcError::invalid_params(format!("params._meta must hold {key:?}: {what}"))
 }
 
-/// Writes the error for an unsupported revision. Lists every revision, newest first, because a client that
-/// shares only a legacy one can fall back to `initialize`.
+/// Lists every revision, newest first, because a client that shares only a legacy one can fall back
+/// to `initialize`.
 fn unsupported(requested: &str, why: &str) -> RpcError {
     let requested = shown(requested, 64);
     let data = serde_json::json!({ "supported": supported_versions(), "requested": requested });

@@ -30,7 +30,7 @@ const fn supported_count() -> usize {
     shoal_protocol::Revision::ALL.len()
 }
 
-/// Describes the server, equally for all callers.
+/// Describes the server equally to all callers.
 ///
 /// # Errors
 /// This node does not know all pools yet.
@@ -38,7 +38,7 @@ pub(super) async fn answer(edge: &EdgeState, id: &RequestId) -> Result<Response,
     let settled = edge.dispatcher.settled_facts().await;
     let SettledFacts { facts, lacks } = settled.map_err(Refusal::NotReady)?;
     let kept = edge.config.timing.discover_ttl;
-    // If pools may still join, clients may cache this answer only briefly.
+    // Pools may still join.
     let again = lacks.map_or(kept, |why| why.retry_after().unwrap_or_default());
     let ttl = kept.min(again).as_millis();
     let capabilities = match edge.config.tasks.enabled {

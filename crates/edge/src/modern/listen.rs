@@ -23,7 +23,7 @@ use crate::subscriptions::{Filter, News, Subscription};
 use crate::tasks::TaskWatch;
 use crate::visit::Visit;
 
-/// Opens the stream. The first message acknowledges the honoured filter.
+/// The first message acknowledges the honoured filter.
 pub(super) async fn serve(
     visit: &Visit<'_>,
     caller: &Caller,
@@ -41,7 +41,7 @@ pub(super) async fn serve(
     };
     let settled = edge.dispatcher.settled_facts().await;
     let SettledFacts { facts, lacks } = settled.map_err(Refusal::NotReady)?;
-    // Keeps a list in the filter that may still appear. Its appearance is announced as a change.
+    // Keeps a list that may still appear, which is then announced as a change.
     let mut honoured = match &lacks {
         Some(_) => asked,
         None => asked.supported_by(&facts.capabilities),
@@ -57,7 +57,7 @@ pub(super) async fn serve(
     {
         return Err(Refusal::NotReady(why).into());
     }
-    // Begun after joining the hub, so that the watch sees all changes.
+    // Begun last, so that the watch sees all changes.
     let tasks = TaskWatch::begin(visit, &mut honoured.task_ids).await;
     let frames = ListenFrames {
         reader,
@@ -128,7 +128,7 @@ impl ListenFrames {
         Poll::Ready(Some(sse::message(&closed(&self.id, &self.facts))))
     }
 
-    /// Frames a message. Without backlog room, the stream ends and its client subscribes again.
+    /// Without backlog room, the stream ends and its client subscribes again.
     fn frame(&mut self, text: &Bytes) -> Option<Bytes> {
         let frame = self.reader.keep(sse::message(text)).ok();
         self.ended = frame.is_none();
@@ -160,7 +160,7 @@ fn notify(method: &Method, mut params: RawObject, id: &RequestId) -> Bytes {
     notification(method.as_str(), Some(&params.to_json()))
 }
 
-/// Writes the result, which marks an orderly end.
+/// The result marks an orderly end.
 fn closed(id: &RequestId, facts: &ServerFacts) -> Bytes {
     let mut meta = RawObject::default();
     meta.set(SUBSCRIPTION_ID, id.to_json());

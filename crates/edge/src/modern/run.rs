@@ -1,4 +1,4 @@
-//! Runs a modern call, and cancels it when its client leaves.
+//! Dropping a modern call, as when its client leaves, cancels it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const DISCONNECTED: &str = "the client closed the connection";
 pub(super) struct CallRun {
     dispatcher: Arc<dyn Dispatcher>,
     state: RunState,
-    /// Whether the call may be repeated. `Never` until the plan is known.
+    /// `Never` until the plan is known.
     repeat: Repeat,
     candidate: Option<Box<Candidate>>,
     places: CallPlaces,
@@ -78,7 +78,7 @@ impl CallRun {
         self.repeat
     }
 
-    /// Returns how the call ended, if it ended without other events.
+    /// Returns an end without earlier events.
     pub(super) fn ended(&mut self) -> Option<Ending> {
         let outcome = match &mut self.state {
             RunState::Running(running) => running.events.take_ended()?,
@@ -92,7 +92,7 @@ impl CallRun {
         Some(Ending::of(outcome))
     }
 
-    /// Waits for the call's end and drops earlier events. Cancel safe.
+    /// Waits for the end and drops earlier events. Cancel safe.
     pub(super) async fn ending(&mut self) -> Ending {
         loop {
             if let Step::Ended(ending) = std::future::poll_fn(|cx| self.poll_step(cx)).await {
@@ -127,7 +127,7 @@ impl CallRun {
         }
     }
 
-    /// Returns the next step. Must not be polled after `Ended`.
+    /// Must not be polled after `Ended`.
     pub(super) fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
         loop {
             match &mut self.state {
@@ -159,7 +159,7 @@ impl CallRun {
                             }
                             return self.end(outcome);
                         }
-                        // Ignored, because only resumable streams are worth closing early.
+                        // Only resumable streams are worth closing early.
                         Some(CallEventKind::CloseStream { .. }) => {}
                         Some(CallEventKind::Withdrawn { .. }) => {}
                         Some(CallEventKind::State { ask, .. }) => {
@@ -218,7 +218,7 @@ impl Ending {
     }
 }
 
-/// Handles a question that the dispatcher should have turned into an `InputRequiredResult`.
+/// The dispatcher should have turned this question into an `InputRequiredResult`.
 fn unexpected_ask(running: &RunningCall, method: &Method) -> RpcError {
     tracing::error!(%method, "the dispatcher did not turn a question of a modern call into a result");
     running.control.cancel("the question cannot be delivered");
@@ -246,7 +246,7 @@ impl Drop for CallRun {
                     });
                 }
             }
-            // The client will not hear of the new task, so Shoal ends the task.
+            // The client will not hear of the new task.
             RunState::Becoming(becoming) => {
                 if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                     runtime.spawn(async move {

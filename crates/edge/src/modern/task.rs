@@ -1,5 +1,3 @@
-//! `tasks/get`, `tasks/update` and `tasks/cancel`: requests to a task's session.
-
 use axum::response::Response;
 use http::StatusCode;
 use shoal_ports::{Delivered, GatewayError, Post, SessionId, SessionRef};

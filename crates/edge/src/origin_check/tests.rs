@@ -1,5 +1,3 @@
-//! Allowed and foreign hosts and origins.
-
 use axum::extract::Request;
 
 use super::OriginCheck;

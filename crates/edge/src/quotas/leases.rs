@@ -1,5 +1,3 @@
-//! Leased cells, and counts of running calls.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +13,9 @@ use crate::places::PlaceCount;
 
 /// How long unused cells stay leased.
 const LIFE: Duration = Duration::from_secs(2);
-/// How long this edge does not ask again about an empty bucket.
+/// The pause before asking again about an empty bucket.
 const EMPTY: Duration = Duration::from_secs(1);
-/// The fraction of a bucket that one edge may hold: one in this many cells.
+/// One edge holds one in this many cells of a bucket.
 const SHARE: u32 = 10;
 /// Bytes of one quota's leases, and of a lease besides its name.
 const MOST_BYTES: usize = 16 << 20;
@@ -37,7 +35,7 @@ pub(super) struct Lease {
     cells: u32,
     size: u32,
     since: Instant,
-    /// For an empty bucket: the cells asked for, when they are available, and when to ask again.
+    /// An empty bucket's requested cells, when they are available, and when to ask again.
     empty: Option<(u32, Instant, Instant)>,
     asking: bool,
     news: Arc<Notify>,
@@ -46,7 +44,7 @@ pub(super) struct Lease {
 pub(super) enum Step {
     Spent,
     Refused(Duration),
-    /// The request must try again after the notification.
+    /// To try again after the notification.
     Wait(OwnedNotified),
     Ask {
         rate: CellRate,
@@ -75,7 +73,7 @@ impl Leases {
         }
     }
 
-    /// Takes the leased cells that stayed unused too long, and drops leases without cells.
+    /// Takes cells that stayed unused too long, and drops leases without cells.
     pub(super) fn take_unused(&self) -> Vec<(QuotaSubject, u32)> {
         let now = Instant::now();
         let mut entries = self.0.lock();
@@ -113,7 +111,7 @@ impl Entries {
     fn insert(&mut self, subject: QuotaSubject, now: Instant) -> &mut Lease {
         let bytes = bytes_of(&subject);
         if self.bytes + bytes > MOST_BYTES {
-            // The cells of a dropped lease are lost, but the bucket refills with time.
+            // A dropped lease's cells are lost, but the bucket refills.
             let Self { all, bytes } = self;
             all.retain(|subject, lease| {
                 let needed = lease.asking || lease.places.any();
@@ -153,7 +151,7 @@ impl Lease {
         if self.asking {
             return Step::Wait(Arc::clone(&self.news).notified_owned());
         }
-        // The lease grows while it is spent quickly.
+        // Quick spending grows the lease.
         let size = match fresh {
             true => self.size.saturating_mul(2),
             false => self.size / 2,
@@ -170,7 +168,7 @@ fn bytes_of(subject: &QuotaSubject) -> usize {
     LEASE + subject.bytes()
 }
 
-/// An open question to the store. Dropping it notifies the waiting requests.
+/// An open question. Dropping it notifies the waiting requests.
 pub(super) struct Asking<'a> {
     leases: &'a Leases,
     subject: &'a QuotaSubject,

@@ -1,5 +1,3 @@
-//! The counted requests of a message.
-
 use std::borrow::Cow;
 
 use shoal_protocol::{Body, Message, Method};
@@ -12,7 +10,7 @@ pub(super) enum Requests<'a> {
 type Tool<'a> = Option<Cow<'a, str>>;
 
 impl<'a> Requests<'a> {
-    /// Collects the requests of a body. Reads tool names once for all quotas.
+    /// Reads tool names once for all quotas.
     pub(super) fn of(body: &'a Body, with_tools: bool) -> Self {
         let counted = |message: &'a Message| match message {
             Message::Request(request) if with_tools && request.method == Method::ToolsCall => {

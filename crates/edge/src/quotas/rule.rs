@@ -1,5 +1,3 @@
-//! One quota in force.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +15,7 @@ pub(super) struct Rule {
     pub(super) config: QuotaConfig,
     name: Arc<str>,
     pub(super) rate: Option<CellRate>,
-    /// The largest number of requests in one message that the quota can ever admit.
+    /// The most requests in one message that the quota can ever admit.
     most: u32,
     pub(super) leases: Leases,
 }
@@ -53,7 +51,7 @@ impl Rule {
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// Takes places up to `limit` and then cells, for which the caller may have to wait.
+    /// Takes places up to `limit`, then cells, for which the caller may have to wait.
     pub(super) fn take(
         &self,
         subject: &QuotaSubject,

@@ -1,5 +1,3 @@
-//! Admission by several edges together.
-
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,7 +19,6 @@ use crate::refusal::Refusal;
 
 const LIFE_AND_MORE: std::time::Duration = std::time::Duration::from_secs(3);
 
-/// A store that can be away and counts questions.
 #[derive(Default)]
 struct Store {
     cells: MemoryQuotas,

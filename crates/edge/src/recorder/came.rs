@@ -1,5 +1,3 @@
-//! An incoming message, for its span and its metrics.
-
 use std::time::Instant;
 
 use http::request::Parts;

@@ -17,7 +17,7 @@ use super::came::Came;
 use crate::measure;
 use crate::names::PROTOCOL_VERSION;
 
-/// A running message, empty and free without traces and metrics.
+/// A running message, free without traces and metrics.
 pub(crate) struct Operation(Option<Box<Running>>);
 
 struct Running {
@@ -29,7 +29,7 @@ struct Running {
     unanswered: Unanswered,
 }
 
-/// Why a message got no answer on its connection. The span gets an event and not an error, because a
+/// Why a message's connection got no answer. The span gets an event instead of an error, because a
 /// session's call continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unanswered {
@@ -39,8 +39,8 @@ pub(crate) enum Unanswered {
 }
 
 impl Operation {
-    /// Begins the span under the context in `_meta`. The HTTP headers' context is only linked if
-    /// `_meta` has one, because proxies add theirs unasked.
+    /// Prefers the context in `_meta`, and links the HTTP headers' one, because proxies add theirs
+    /// unasked.
     pub(crate) fn begin(came: &Came<'_>) -> Self {
         if !trace::enabled() && !metrics::enabled() {
             return Self(None);
@@ -93,7 +93,7 @@ impl Operation {
         }
     }
 
-    /// Sets the reason to report if the message gets no answer on its connection.
+    /// The reason if the connection gets no answer.
     pub(crate) fn expect_none(&mut self, why: Unanswered) {
         if let Some(running) = &mut self.0 {
             running.unanswered = why;
@@ -178,7 +178,7 @@ fn revision_of(headers: &HeaderMap) -> Option<&'static str> {
     said.parse().ok().map(Revision::as_str)
 }
 
-/// Reads the trace context in `_meta`, which most messages lack.
+/// Most messages lack a trace context.
 fn in_meta(params: Option<&RawJson>) -> Option<TraceContext> {
     static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("traceparent"));
     SEARCH.find(params?.as_bytes())?;

@@ -1,5 +1,3 @@
-//! The record of a posted body.
-
 use std::time::Instant;
 
 use http::request::Parts;
@@ -12,7 +10,7 @@ use super::operation::Operation;
 use super::{Recorder, RequestRecord};
 use crate::refusal::Refusal;
 
-/// The record of a posted body. Client responses and batches of notifications have none.
+/// A posted body's record. Client responses and batches of notifications have none.
 pub(crate) struct Posted {
     began: Instant,
     pub(crate) record: Option<RequestRecord>,
@@ -52,7 +50,7 @@ impl Posted {
         }
     }
 
-    /// Ends the record of a notification, which has no answer except the POST's status.
+    /// Ends a notification's record, whose only answer is the status.
     pub(crate) fn answered(self, refused: Option<&Refusal>) {
         if let Some(told) = self.told {
             let failure = refused.map(|why| Failure::Code(why.error().code));

@@ -1,5 +1,3 @@
-//! One request, from its arrival to its end.
-
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 use std::time::{Instant, SystemTime};
@@ -25,7 +23,7 @@ const IS_ERROR: &str = "isError";
 const UNSAID: &str = "the tool did not say why";
 const LONGEST_TARGET: usize = 160;
 
-/// The record of a request until its end. Counts the request as cancelled if dropped earlier.
+/// A request's record. Counts the request as cancelled if dropped before its end.
 #[derive(Clone)]
 pub(crate) struct RequestRecord(Arc<Pending>);
 
@@ -36,7 +34,7 @@ struct Pending {
     operation: Mutex<Option<Operation>>,
 }
 
-/// The subject of a request. A batch has the subject of its first request.
+/// A batch has its first request's subject.
 struct Subject {
     method: Method,
     params: Option<RawJson>,
@@ -139,7 +137,7 @@ impl Pending {
         }
     }
 
-    /// Records the request's end. Only the first end counts. `failure` is the text of a failed tool.
+    /// Only the first end counts. `failure` is a failed tool's text.
     fn settle(&self, ended: Ended, error: Option<&RpcError>, failure: Option<String>) {
         let Some(operation) = self.operation.lock().take() else {
             return;
@@ -184,7 +182,7 @@ impl Pending {
     }
 }
 
-/// Searches a result for `"isError": true`, which is cheaper than parsing. Most results have none.
+/// Searching for `"isError": true` is cheaper than parsing. Most results have none.
 fn may_say_failed(text: &[u8]) -> bool {
     static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(IS_ERROR));
     SEARCH.find_iter(text).any(|at| {

@@ -1,5 +1,3 @@
-//! A bounded list of the newest items.
-
 use std::collections::VecDeque;
 
 use parking_lot::Mutex;

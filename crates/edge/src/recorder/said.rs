@@ -1,6 +1,6 @@
-//! Classifies a message that Shoal itself wrote by the message's beginning.
+//! Classifies Shoal's own messages by their beginning.
 
-/// The beginning of every message with an id that Shoal writes.
+/// Begins every message with an id that Shoal writes.
 const HEAD: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,3 @@
-//! The recorder's figures, without an edge.
-
 use std::time::{Duration, Instant};
 
 use http::request::Parts;

@@ -1,7 +1,6 @@
 //! Recent calls by tool.
 //!
-//! Counting takes no lock. Only tools that the catalog has had are counted, because clients can
-//! make up names.
+//! Counting takes no lock. Clients can make up names, so only tools of the catalog are counted.
 
 use std::hash::BuildHasher as _;
 use std::sync::OnceLock;
@@ -14,7 +13,7 @@ use shoal_telemetry::metrics::{NameKind, metrics};
 use super::{Counters, Ended, STEP};
 
 pub(super) const MOST: usize = 1_000;
-/// Slots of the table, at least twice `MOST`, so that searches are short.
+/// At least twice `MOST`, so that searches are short.
 const SLOTS: usize = 2_048;
 const WINDOWS: usize = 6;
 const STEPS: usize = 12;
@@ -56,7 +55,7 @@ impl Tools {
         }
     }
 
-    /// Ends a step of all tools. The last step of a window drops the oldest window.
+    /// The last step of a window drops the oldest window.
     pub(super) fn end_step(&self) {
         let ended = self.steps.load(Ordering::Relaxed) + 1;
         if ended.is_multiple_of(STEPS) {
@@ -100,7 +99,7 @@ impl Tools {
         self.steps.load(Ordering::Relaxed) / STEPS % WINDOWS
     }
 
-    /// Finds the counts of a tool. If the tool is new and `may` returns true, gives the tool a free slot.
+    /// Gives a new tool a free slot if `may` returns true.
     fn find(&self, name: &str, may: impl FnOnce() -> bool) -> Option<&Tool> {
         let first = self.hasher.hash_one(name) as usize % SLOTS;
         let mut may = Some(may);

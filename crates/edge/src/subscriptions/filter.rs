@@ -1,5 +1,3 @@
-//! A listener's filter, and the part that the server can honour.
-
 use serde::{Deserialize, Serialize};
 use shoal_protocol::{LONGEST_URI, RawJson, RawObject, RpcError};
 
@@ -24,7 +22,7 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl Filter {
-    /// Reads a filter. Each of its two lists may have `max_names` names.
+    /// Each of its two lists may have `max_names` names.
     pub(crate) fn of(params: Option<&RawJson>, max_names: usize) -> Result<Self, RpcError> {
         let filter = params
             .and_then(RawObject::of)

@@ -1,5 +1,3 @@
-//! News for one listener, merged per list and per resource.
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -19,7 +17,7 @@ const LIST_METHODS: [Method; 3] = [
 
 pub(crate) struct Listener {
     principal: Principal,
-    /// Which lists have changed, in the order of [`ServerFacts::versions`](shoal_ports::ServerFacts).
+    /// Changed lists, in the order of [`ServerFacts::versions`](shoal_ports::ServerFacts).
     lists: [bool; 3],
     uris: Vec<Arc<str>>,
     tasks: Vec<Arc<str>>,
@@ -32,7 +30,7 @@ pub(crate) struct Listener {
 struct PendingNews {
     lists: [bool; 3],
     updates: VecDeque<(Box<str>, Option<RawJson>)>,
-    /// Changed tasks to report. Each task is in the queue at most once, so the filter bounds the queue.
+    /// Changed tasks. Each is in the queue once, so the filter bounds the queue.
     tasks: VecDeque<Arc<str>>,
     cut: bool,
 }
@@ -87,8 +85,7 @@ impl Listener {
         self.waker.wake();
     }
 
-    /// Queues an update of a resource. Cuts the stream if too many updates wait, because the client does not
-    /// read.
+    /// Cuts the stream if too many updates wait, because the client does not read.
     pub(super) fn resource_updated(&self, uri: &str, params: Option<&RawJson>) {
         let mut waiting = self.waiting.lock();
         let known = waiting

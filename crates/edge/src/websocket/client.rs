@@ -1,5 +1,3 @@
-//! The client of a connection, and its session.
-
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -47,7 +45,7 @@ impl Client {
         }
     }
 
-    /// Admits a message, and counts it by the client's address, because no HTTP request has counted it.
+    /// Counts a message by the client's address, because no HTTP request has counted it.
     pub(super) async fn admit(
         &self,
         visit: &Visit<'_>,
@@ -89,8 +87,8 @@ impl Client {
 pub(super) struct Session {
     pub(super) id: SessionId,
     pub(super) events: EventStream,
-    /// The stream and session of a client that cannot resume. A drain waits for their running work, and the
-    /// session ends with the connection.
+    /// The stream and session of a client that cannot resume. A drain waits for their running work,
+    /// and the session ends with the connection.
     pub(super) single: Option<(SingleStream, OpenedSession)>,
 }
 
@@ -99,8 +97,7 @@ impl Session {
         self.single.as_ref().map(|(single, _)| single.end())
     }
 
-    /// Ends the session of a client that cannot resume. The future is ready when the session's last messages
-    /// are sent.
+    /// Ends a session that cannot resume. The future is ready when the last messages are sent.
     pub(super) fn end(&self) -> Option<BoxFuture<'static, ()>> {
         self.single.as_ref().map(|(_, opened)| opened.end())
     }

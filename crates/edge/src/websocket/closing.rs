@@ -1,5 +1,3 @@
-//! Ends a connection without losing messages or the reason.
-
 use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
@@ -20,8 +18,8 @@ use super::receiving::{Arrived, CONTROL_FRAME, hand_over};
 use crate::body_budget::BodyPermit;
 use crate::upgrade::Duplex;
 
-/// How long, and how much, a client may still send after the close. Closing the socket at once would reset
-/// the connection and lose the reason.
+/// How long and how much a client may send after the close. Closing at once would reset the
+/// connection and lose the reason.
 const LINGER: Duration = Duration::from_secs(5);
 const LINGER_BYTES: usize = 32 << 20;
 const LONGEST_REASON: usize = 123;
@@ -98,7 +96,7 @@ impl Connection {
         self.socket.close(Some(why)).await
     }
 
-    /// Passes the client's last messages to the session. The client reads the answers when it resumes.
+    /// The client reads the answers to its last messages when it resumes.
     async fn hear_the_rest(&mut self) {
         let Some(Session {
             id, single: None, ..
@@ -147,7 +145,7 @@ impl Connection {
         }
     }
 
-    /// Sends the waiting refusals. They are in no stream, so nothing would repeat them.
+    /// Waiting refusals are in no stream, so nothing would repeat them.
     async fn say_the_rest(&mut self) {
         while let Some(said) = self.handed_over.next().await {
             let said = said.unwrap_or(Ok(None)).unwrap_or(None);
@@ -158,7 +156,7 @@ impl Connection {
     }
 }
 
-/// Waits until the client closes the connection, which shows that it has received everything.
+/// The client's close shows that it has received everything.
 async fn linger(mut connection: Box<dyn Duplex>) -> io::Result<()> {
     connection.shutdown().await?;
     let mut scrap = vec![0; READ_AT_ONCE];

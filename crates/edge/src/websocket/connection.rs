@@ -23,13 +23,13 @@ use crate::load::{OpenStream, StreamPermit};
 use crate::metered::{MessageBounds, Metered};
 use crate::upgrade::Duplex;
 
-/// Maximum concurrent handovers. At this limit, reading stops.
+/// Handovers at which reading stops.
 const HANDED_OVER_AT_ONCE: usize = 64;
 pub(super) const READ_AT_ONCE: usize = 8 << 10;
 /// Unanswered pings after which the client counts as dead.
 const UNHEARD: u32 = 2;
-/// Maximum bytes that wait in the socket's buffer: one frame. The limit keeps pongs for a client that does
-/// not read from piling up. Only the newest ping is answered (RFC 6455, 5.5.3).
+/// One frame waits in the socket's buffer, so that pongs for a client that does not read cannot
+/// pile up. Only the newest ping is answered (RFC 6455, 5.5.3).
 const WRITTEN_AT_ONCE: usize = 2 * PIECE;
 
 pub(super) type Said = Result<Option<Bytes>, End>;
@@ -38,7 +38,7 @@ pub(super) struct Connection {
     pub(super) client: Arc<Client>,
     pub(super) socket: WebSocketStream<Metered>,
     pub(super) session: Option<Session>,
-    /// Handovers of messages to sessions that are under way. They continue if dropped.
+    /// Handovers to sessions, which continue if dropped.
     pub(super) handed_over: FuturesUnordered<JoinHandle<Said>>,
     watch: GrantWatch,
     unheard: u32,
@@ -126,7 +126,7 @@ impl Connection {
     }
 
     async fn ping(&mut self) -> Result<(), End> {
-        // The client's silence does not count while this loop does not read.
+        // Silence does not count while this loop does not read.
         let silent = !self.socket.get_mut().heard() && self.reads();
         self.unheard = if silent { self.unheard + 1 } else { 0 };
         if self.unheard > UNHEARD {

@@ -1,5 +1,3 @@
-//! The handshake: the client's offer.
-
 use std::str::FromStr as _;
 use std::sync::Arc;
 
@@ -25,7 +23,7 @@ use crate::visit::Visit;
 
 const PLAIN: &str = "mcp";
 const RESUMABLE: &str = "mcp.resume";
-/// The prefix of a subprotocol that carries the token, for clients that cannot set headers.
+/// Prefixes a subprotocol with the token, for clients that cannot set headers.
 pub(super) const AUTH: &str = "mcp.auth.";
 pub(super) const TOKEN_ONCE: &str = "give the token once";
 const SESSION: &str = "mcp.session.";
@@ -93,8 +91,7 @@ impl Offer {
     }
 }
 
-/// Answers the handshake. A session that cannot be resumed is refused here, because HTTP can carry
-/// the reason.
+/// Refuses a session that cannot be resumed, because HTTP can carry the reason.
 pub(super) async fn accept(visit: Visit<'_>) -> Result<Response, Refused> {
     let edge = visit.edge;
     let offer = Offer::of(&visit.head.headers)?;
@@ -142,7 +139,7 @@ pub(super) async fn accept(visit: Visit<'_>) -> Result<Response, Refused> {
 
 fn handshake(head: &Parts) -> Result<http::Response<()>, Refusal> {
     let refuse = |what: &str| Err(Refusal::WebSocketHandshake(what.to_owned()));
-    // The bytes of a body would be read as frames.
+    // A body's bytes would be read as frames.
     if has_body(&head.headers) {
         return refuse("the handshake must have no body");
     }
@@ -168,7 +165,7 @@ fn has_body(headers: &HeaderMap) -> bool {
     headers.contains_key(header::TRANSFER_ENCODING) || length.is_some_and(|length| length != "0")
 }
 
-/// Returns whether the text is Base64 of 16 bytes (RFC 6455, 4.1): 22 digits, of which the last has two bits.
+/// Base64 of 16 bytes (RFC 6455, 4.1): 22 digits, of which the last has two bits.
 fn is_key(text: &[u8]) -> bool {
     let digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
     match text {

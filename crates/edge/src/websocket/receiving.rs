@@ -1,5 +1,3 @@
-//! Messages of the client.
-
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
@@ -30,7 +28,7 @@ use crate::refused::Refused;
 use crate::visit::request_id;
 
 const SESSION_MEMBER: &str = "mcpSessionId";
-/// Bytes of a control frame besides its payload.
+/// Besides its payload.
 pub(super) const CONTROL_FRAME: usize = 6;
 
 impl Connection {
@@ -97,7 +95,7 @@ impl Connection {
             self.handed_over.push(handing_over);
             return Ok(());
         }
-        // Waits for a notification, because the next message may rely on it.
+        // The next message may rely on the notification.
         let said = handing_over.await;
         self.say(said.unwrap_or(Ok(None))?).await
     }
@@ -135,8 +133,7 @@ impl Arrived {
         )
     }
 
-    /// Reads a message. Reads the id of a refused message too, so that the client knows which message was
-    /// refused.
+    /// Reads a refused message's id too, for the client.
     pub(super) fn read(
         client: &Client,
         began: Instant,
@@ -210,7 +207,7 @@ pub(super) async fn hand_over(client: Arc<Client>, session: SessionId, message: 
         let text = match delivered {
             Delivered::Accepted => None,
             Delivered::Json(text) => Some(text),
-            // The call continues. Its client reads the result by the transport with which it opened the
+            // The client reads the running call's result by the transport with which it opened the
             // session.
             Delivered::Stream(_) => return Ok(Err(OTHERWISE)),
         };

@@ -1,5 +1,3 @@
-//! Messages of the server.
-
 use bytes::{BufMut as _, Bytes, BytesMut};
 use futures::SinkExt as _;
 use shoal_ports::StreamItem;
@@ -26,7 +24,7 @@ impl Connection {
                     true => with_member(EVENT_MEMBER, &id.to_string(), &data),
                     false => data,
                 };
-                // The message is in the log, so a client that can resume reads it later.
+                // A client that can resume reads the message from the log later.
                 let kept = self.client.reader().keep(text);
                 self.write(kept.map_err(|_| UNREAD)?).await?;
                 if let Some((single, _)) = self.session.as_ref().and_then(|it| it.single.as_ref()) {
@@ -58,7 +56,7 @@ impl Connection {
         }
     }
 
-    /// Writes a message. It counts as waiting until the connection has taken all of it.
+    /// A message waits until the connection has taken all of it.
     pub(super) async fn write(&mut self, text: Bytes) -> Result<(), End> {
         let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
         metrics()
@@ -74,7 +72,7 @@ impl Connection {
         written.map_err(|_| End::Gone)
     }
 
-    /// Writes a message in pieces, because the socket's buffer would keep the size of the largest frame.
+    /// In pieces, because the socket's buffer would keep the size of the largest frame.
     async fn write_in_pieces(&mut self, text: &Bytes) -> Result<(), Error> {
         let mut rest = text.clone();
         let mut kind = Data::Text;
@@ -87,14 +85,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Writes a frame. Flushes first, because the buffer holds one frame.
+    /// Flushes first, because the buffer holds one frame.
     pub(super) async fn put(&mut self, frame: Message) -> Result<(), Error> {
         self.socket.flush().await?;
         self.socket.send(frame).await
     }
 }
 
-/// Adds a member at the beginning of each message. `value` must need no escapes.
+/// `value` must need no escapes.
 pub(super) fn with_member(name: &str, value: &str, text: &Bytes) -> Bytes {
     let Some(at) = memchr::memchr(b'{', text) else {
         return text.clone();

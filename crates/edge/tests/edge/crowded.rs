@@ -1,5 +1,3 @@
-//! Many large bodies at once.
-
 use std::time::Duration;
 
 use reqwest::RequestBuilder;
@@ -15,7 +13,7 @@ use crate::server::{Server, modern_headers, rpc, with_meta};
 
 const LARGE: usize = 256 << 10;
 const LIMIT: usize = 4 * LARGE;
-/// Timeouts that are longer than any test, so that the machine's speed does not matter.
+/// Longer than any test, so that the machine's speed does not matter.
 const PATIENT: Duration = Duration::from_secs(60);
 
 async fn server(wait: Duration) -> Server {
@@ -78,7 +76,6 @@ async fn many_clients_hold_no_more_than_the_limit_and_all_are_answered_in_turn()
         }
         assert_eq!(server.load.body_bytes(), LIMIT);
         assert_eq!(server.dispatcher.calls.lock().len(), answered + 4);
-        // A small call does not wait for large ones.
         let small = server.tool("echo").send().await.unwrap();
         assert_eq!(small.status(), 200);
         server.dispatcher.calls.lock().pop();

@@ -1,5 +1,3 @@
-//! Clients of a draining node.
-
 use std::time::Duration;
 
 use reqwest::Method;
@@ -117,7 +115,7 @@ async fn an_unprimed_call_that_outlasts_the_drain_is_answered_or_resumed_by_an_i
 
 #[tokio::test]
 async fn a_call_that_ends_soon_is_answered_before_its_client_is_sent_away() {
-    // The reconnect delay is so long that the answer always comes first.
+    // So long that the answer always comes first.
     let hour = Duration::from_secs(3600);
     let server = Server::with(|config| config.timing.reconnect_after = hour).await;
     server.drain.cancel();

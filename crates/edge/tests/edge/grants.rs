@@ -1,5 +1,3 @@
-//! Tokens that end while streams are open.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -146,7 +144,7 @@ async fn every_stream_ends_whose_token_is_taken_back() {
     assert!(last(1).starts_with("retry: "), "{said:#?}");
     assert!(last(2).contains("\"resultType\":\"complete\""), "{said:#?}");
     assert!(last(3).starts_with("retry: "), "{said:#?}");
-    // A call that may run again ends as refused. The outcome of other calls is unknown.
+    // A repeatable call ends as refused. Other calls' outcomes are unknown.
     assert!(last(4).contains("-32600"), "{said:#?}");
     assert!(last(5).contains("50002"), "{said:#?}");
     assert!(last(6).starts_with("event: endpoint"), "{said:#?}");

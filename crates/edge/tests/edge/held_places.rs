@@ -1,5 +1,3 @@
-//! Calls return their quota places with their answers.
-
 use reqwest::Method;
 use serde_json::{Value, json};
 use shoal_edge::EdgeConfig;

@@ -1,5 +1,3 @@
-//! Sessions over Streamable HTTP.
-
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -164,7 +162,7 @@ async fn delete_ends_the_session() {
     server.gateway.was_closed(LIVE).await;
 }
 
-/// The session's owner plans all requests, and chooses the workers of those that the edge has not bound.
+/// The session's owner plans all requests, and chooses workers for those that the edge has not bound.
 #[tokio::test]
 async fn a_request_that_runs_once_is_bound_before_it_goes_to_its_session() {
     let server = Server::start().await;
@@ -203,7 +201,7 @@ async fn a_call_that_its_sessions_node_cannot_start_is_bound_anew() {
     assert!((bindings.iter()).all(|(delivery, _)| *delivery == bindings[0].0));
 }
 
-/// The edge acknowledges only whole answers. The session's owner acknowledges streams.
+/// The session's owner acknowledges streams.
 #[tokio::test]
 async fn an_answer_that_is_whole_is_acknowledged_to_the_worker() {
     let server = Server::start().await;

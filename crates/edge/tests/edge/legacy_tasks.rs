@@ -1,5 +1,3 @@
-//! Requests of 2025-11-25 sessions about tasks.
-
 use reqwest::Response;
 use serde_json::{Value, json};
 use shoal_ports::{ClusterEvent, SessionId};
@@ -73,7 +71,7 @@ async fn what_is_no_task_is_not_found() {
         let answer = ask(&server, method, json!({})).await;
         assert_eq!(answer["error"]["code"], -32602, "{method}: {answer}");
     }
-    // A request that only modern clients send goes to the session, which refuses it.
+    // The session refuses a request that only modern clients send.
     let off = Server::with(|config| config.tasks.enabled = false).await;
     ask(&off, "tasks/get", json!({"taskId": TASK})).await;
     assert_eq!(off.gateway.delivered.lock()[0].0, LIVE);
@@ -137,11 +135,11 @@ async fn a_result_is_waited_for_on_a_stream_that_has_the_answer_and_ends() {
         (&answer["id"], &answer["result"]["n"]),
         (&json!(7), &json!(1))
     );
-    // The event has no id, because the client could not resume from it.
+    // The client could not resume from the event.
     assert!(!text.contains("id: "), "{text}");
 }
 
-/// Builds a task with two questions, of which its client can answer one.
+/// Its client can answer one of the task's two questions.
 fn asking() -> Value {
     let asked = json!({
         "c.1": {"method": "elicitation/create", "params": {"message": "?"}},

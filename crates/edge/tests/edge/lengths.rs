@@ -1,5 +1,3 @@
-//! Texts that are too long.
-
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 

@@ -1,5 +1,3 @@
-//! `subscriptions/listen`.
-
 use std::time::Duration;
 
 use serde_json::{Value, json};

@@ -1,5 +1,3 @@
-//! The memory limit for many listeners.
-
 use std::time::Duration;
 
 use reqwest::Response;
@@ -8,7 +6,7 @@ use serde_json::{Value, json};
 use crate::server::Server;
 
 const LIMIT: usize = 100_000;
-/// Length of a URI, so short that a single request or answer is not counted.
+/// Too short for a single request or answer to be counted.
 const URI: usize = 8_000;
 
 async fn listen(server: &Server, number: usize) -> Response {

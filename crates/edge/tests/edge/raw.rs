@@ -1,5 +1,3 @@
-//! Byte-by-byte requests that HTTP client libraries do not send.
-
 use std::net::SocketAddr;
 use std::time::Duration;
 

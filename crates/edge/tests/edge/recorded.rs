@@ -1,5 +1,3 @@
-//! The recorder's figures of requests.
-
 use reqwest::Method;
 use serde_json::json;
 use shoal_edge::{Gauges, Recorder};

@@ -1,5 +1,3 @@
-//! A running edge and the tests' requests.
-
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Tests that clients which stop reading cannot fill the memory.
+//! Clients that stop reading cannot fill the memory.
 
 use std::time::Duration;
 
@@ -32,8 +32,8 @@ async fn the_channel_stays_full_while_nobody_reads() {
             break;
         }
         taken += 1;
-        // Unread data is at most that in the socket buffers of both sides, in the HTTP writer's queue and in
-        // the channel.
+        // Unread data is at most that in both socket buffers, the HTTP writer's queue and the
+        // channel.
         assert!(
             taken < 128,
             "{taken} events were taken from a client that does not read"

@@ -1,5 +1,3 @@
-//! Reads event streams block by block.
-
 use bytes::BytesMut;
 use futures::StreamExt;
 use futures::stream::BoxStream;

@@ -1,5 +1,3 @@
-//! 2026-07-28 calls that become tasks, and requests about them.
-
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -105,7 +103,7 @@ async fn due(server: &Server) -> (JoinHandle<(StatusCode, Value)>, RunningFake) 
     let request = declared(server, "tools/call", tool("long-write"));
     let call = tokio::spawn(json_of(request));
     let running = server.dispatcher.call().await;
-    // When the call is due, the edge asks where it runs.
+    // The edge asks where a due call runs.
     while server.dispatcher.under_way.receiver_count() == 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }

@@ -1,5 +1,3 @@
-//! Sessions over WebSocket.
-
 pub(crate) mod client;
 mod ends;
 mod frames;
@@ -100,7 +98,7 @@ async fn what_the_client_says_arrives_in_its_order() {
     for message in messages {
         client.send(message).await;
     }
-    // The answer proves that all earlier messages were handed over.
+    // The answer proves that earlier messages were handed over.
     assert_eq!(client.ask(PING).await["id"], 7);
     let delivered = server.gateway.delivered.lock();
     let kinds = delivered.iter().map(|(session, body)| {
@@ -189,7 +187,7 @@ async fn a_message_of_any_length_arrives_whole() {
     let mut client = Client::opened(&server, &["mcp.resume"]).await;
     let stream = server.gateway.stream().await;
     for length in [1, 64 << 10, 65 << 10, 300 << 10] {
-        // A character of two bytes may span two frames.
+        // A two-byte character may span two frames.
         let text = "é".repeat(length);
         let data = json!({ "jsonrpc": "2.0", "method": "m", "params": { "text": text } });
         let data = data.to_string().into();

@@ -1,5 +1,3 @@
-//! Allowed browsers, callers and content types.
-
 use std::sync::Arc;
 
 use reqwest::Method;

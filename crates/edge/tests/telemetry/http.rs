@@ -1,5 +1,3 @@
-//! Metrics of HTTP requests, their bytes and their callers.
-
 use std::sync::Arc;
 
 use reqwest::Method;

@@ -1,5 +1,3 @@
-//! Durations and outcomes of messages by the OpenTelemetry conventions for MCP.
-
 use std::time::Duration;
 
 use reqwest::Method;

@@ -1,5 +1,3 @@
-//! The Prometheus page and its changes.
-
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -13,7 +11,7 @@ use crate::collector::Collector;
 
 pub(crate) const BOUND: Duration = Duration::from_secs(20);
 
-/// Lets tests that count run one at a time, and sets telemetry up.
+/// Tests that count run one at a time.
 pub(crate) async fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::const_new(());
     let turn = TURN.lock().await;
@@ -50,8 +48,7 @@ impl Series {
         series
     }
 
-    /// Creates a level that counts from the present value, because other tests' connections may still be
-    /// closing.
+    /// Counts from the present value, because other tests' connections may still be closing.
     pub(crate) fn level(name: &'static str, labels: &[(&str, &str)]) -> Self {
         let label = |(key, value): &(&str, &str)| format!("{key}=\"{value}\"");
         Self {
@@ -65,7 +62,7 @@ impl Series {
         self.now() - self.before
     }
 
-    /// Waits until the level has changed by `added`, because the server notices a closed connection late.
+    /// The server notices a closed connection late.
     pub(crate) async fn reaches(&self, added: f64) {
         let reached = async {
             while (self.added() - added).abs() > f64::EPSILON {

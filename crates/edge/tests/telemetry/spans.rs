@@ -1,5 +1,3 @@
-//! The server spans of an edge.
-
 use std::time::Duration;
 
 use opentelemetry_proto::tonic::trace::v1::Span;

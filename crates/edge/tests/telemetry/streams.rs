@@ -1,5 +1,3 @@
-//! Metrics of open streams and their limits.
-
 use std::sync::Arc;
 
 use reqwest::Method;

@@ -1,4 +1,3 @@
-//! Contract of the cluster bus.
 #![allow(
     clippy::unwrap_used,
     reason = "a failed step of the suite is the report"

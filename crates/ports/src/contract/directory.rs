@@ -1,4 +1,3 @@
-//! Contract of the directory.
 #![allow(
     clippy::unwrap_used,
     reason = "a failed step of the suite is the report"

@@ -1,4 +1,3 @@
-//! Contract of the event log.
 #![allow(
     clippy::unwrap_used,
     reason = "a failed step of the suite is the report"
@@ -130,7 +129,7 @@ pub(super) async fn fencing(store: &Store) {
     assert_eq!(nothing, Err(LogError::Store(StoreError::Stale)));
     let fresh = append(start, &["new"]);
     store.log.append(&id, new, fresh).await.unwrap();
-    // A stream that was created anew has ids with a new epoch.
+    // A recreated stream has ids with a new epoch.
     let oldest = store.log.oldest(&id, start.stream).await;
     assert_eq!(oldest, Ok(start));
     let page = store.log.read(&id, start, 10).await.unwrap();
@@ -179,7 +178,6 @@ pub(super) async fn repeated_appends(store: &Store) {
     assert_eq!(page.events.len(), 3, "nothing is there twice");
 }
 
-/// Tests an append that is repeated after later appends.
 pub(super) async fn late_repetitions(store: &Store) {
     let (id, epoch) = session(store).await;
     let entry = entry(1);
@@ -259,7 +257,8 @@ pub(super) async fn concurrent_appends(store: &Store) {
             loop {
                 let piece = append(after, &[&texts[0], &texts[1]]);
                 match log.append(&id, epoch, piece).await {
-                    // Appends of equal length end at the same position, so this one may look like a repetition.
+                    // Appends of equal length end at the same position, so this one may look
+                    // repeated.
                     Ok(_) | Err(LogError::Store(StoreError::Stale)) => {}
                     Err(error) => panic!("{error}"),
                 }
@@ -287,7 +286,6 @@ pub(super) async fn concurrent_appends(store: &Store) {
     }
 }
 
-/// Tests that a cursor is valid only in its own session.
 pub(super) async fn cursors_of_other_sessions(store: &Store) {
     let (one, epoch) = session(store).await;
     let (other, others_epoch) = session(store).await;

@@ -1,5 +1,3 @@
-//! A membership that a test delays, counts or fails.
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,17 +7,17 @@ use futures::future::BoxFuture;
 
 use crate::{Membership, NodeId, NodeInfo, StoreError};
 
-/// A hook that gets the name of a method and runs before it. An error of the hook replaces the method's result.
+/// Gets a method's name and runs before it. The hook's error replaces the method's result.
 type Before = dyn Fn(&'static str) -> BoxFuture<'static, Result<(), StoreError>> + Send + Sync;
 
-/// A membership with a hook of the test before each method.
+/// A membership that a test delays, counts or fails by a hook before each method.
 pub struct Intercepted {
     inner: Arc<dyn Membership>,
     before: Box<Before>,
 }
 
 impl Intercepted {
-    /// Wraps a membership: each method calls `before` with its name, and continues if `before` succeeds.
+    /// Wraps a membership. `before` gets each method's name.
     pub fn new<F>(
         inner: Arc<dyn Membership>,
         before: impl Fn(&'static str) -> F + Send + Sync + 'static,

@@ -1,4 +1,3 @@
-//! Tests the contract of membership.
 #![allow(
     clippy::unwrap_used,
     reason = "a failed step of the suite is the report"
@@ -111,7 +110,7 @@ pub(super) async fn remembered_catalogs(store: &Store) {
         Some(any),
         "it stays as it is"
     );
-    // A busy machine may need longer than the store remembers the catalog, so the test retries.
+    // A busy machine may need longer than the store remembers the catalog.
     for _ in 0..100 {
         remember("one", brief).await;
         keep("one", b"new").await;

@@ -1,5 +1,3 @@
-//! Operators' view of calls and their failures.
-
 use serde::{Deserialize, Serialize};
 
 /// A call in flight.
@@ -10,7 +8,7 @@ pub struct CallReport {
     pub id: String,
     /// The MCP method.
     pub method: String,
-    /// The name of the tool or prompt, or the resource.
+    /// The tool, prompt or resource.
     pub target: Option<String>,
     /// The call's session; `None` for modern calls.
     pub session: Option<String>,
@@ -18,13 +16,13 @@ pub struct CallReport {
     pub client: Option<String>,
     /// The [mark](super::mark_of) of the principal.
     pub principal: String,
-    /// The worker that accepted the call, if one has.
+    /// The worker that accepted the call.
     pub worker: Option<String>,
     /// Whether the call is journaled and runs once.
     pub journaled: bool,
     /// Whether a modern client sent the call.
     pub modern: bool,
-    /// Milliseconds since this node began the call.
+    /// Milliseconds since the call began here.
     pub age_ms: u64,
     /// The call's state.
     pub state: CallState,
@@ -34,9 +32,9 @@ pub struct CallReport {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CallState {
-    /// No worker has accepted the call yet.
+    /// No worker has accepted the call.
     Starting,
-    /// An operator has told the call to stop.
+    /// An operator has cancelled the call.
     Cancelling,
     /// A worker has accepted the call. Also the default.
     #[default]
@@ -48,7 +46,7 @@ pub enum CallState {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ErrorReport {
-    /// When the request failed, in milliseconds since 1970.
+    /// Milliseconds since 1970.
     pub at_ms: u64,
     /// The method, if readable.
     pub method: Option<String>,
@@ -56,12 +54,12 @@ pub struct ErrorReport {
     pub target: Option<String>,
     /// The JSON-RPC error code; 0 if a tool reported the failure.
     pub code: i64,
-    /// Whether a tool reported the failure (`isError`).
+    /// A tool reported the failure (`isError`).
     pub tool_failed: bool,
-    /// The message of the error or the tool, shortened.
+    /// The message, shortened.
     pub message: String,
-    /// The session of the request.
+    /// The session.
     pub session: Option<String>,
-    /// The request's trace id, from the `traceparent` in `_meta`.
+    /// The trace id, from the `traceparent` in `_meta`.
     pub trace: Option<String>,
 }

@@ -1,5 +1,3 @@
-//! Operators' view of a node.
-
 use serde::{Deserialize, Serialize};
 
 use super::Step;
@@ -10,17 +8,17 @@ use super::Step;
 pub struct NodeReport {
     /// The node's id.
     pub id: String,
-    /// The release that the node runs.
+    /// The node's release.
     pub version: String,
     /// The roles: `edge`, `session`, `worker`.
     pub roles: Vec<String>,
     /// Milliseconds since the node started.
     pub uptime_ms: u64,
-    /// Whether the node is leaving and gets no new work.
+    /// Whether the node gets no new work.
     pub draining: bool,
-    /// The conditions that the node waits for before it is ready.
+    /// Conditions that are missing before the node is ready.
     pub waits_for: Vec<String>,
-    /// Why the store does not serve this node, if so.
+    /// Why the store does not serve this node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store_trouble: Option<String>,
     /// Sessions in memory.
@@ -35,13 +33,13 @@ pub struct NodeReport {
     pub calls: usize,
     /// Calls that wait for a modern client's answers.
     pub parked: usize,
-    /// The pools, as known to the node.
+    /// The pools that the node knows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<PoolReport>,
-    /// Rates of the last minutes, the oldest first.
+    /// Recent rates, the oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
-    /// Rates of nodes that are gone, as this node remembers them.
+    /// Rates of nodes that are gone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remembered: Vec<Remembered>,
 }
@@ -52,7 +50,7 @@ pub struct NodeReport {
 pub struct Remembered {
     /// The other node's id.
     pub node: String,
-    /// The other node's rates, the oldest first.
+    /// The rates, the oldest first.
     pub steps: Vec<Step>,
 }
 
@@ -84,17 +82,17 @@ pub struct PoolReport<W = WorkerReport> {
 pub struct WorkerReport {
     /// The worker's id.
     pub id: String,
-    /// Whether the worker says that it accepts calls.
+    /// Whether the worker accepts calls.
     pub ready: bool,
-    /// Whether this node's connection to the worker is open.
+    /// Whether this node has a connection to the worker.
     pub reachable: bool,
-    /// Whether the worker's circuit breaker is open, so that it gets no calls.
+    /// Whether the circuit breaker keeps calls away.
     pub circuit_open: bool,
-    /// Number of calls that run at the worker, from all nodes.
+    /// Running calls, from all nodes.
     pub running: usize,
-    /// Number of calls that wait at the worker, from all nodes.
+    /// Waiting calls, from all nodes.
     pub queued: usize,
-    /// Number of calls that can run at once.
+    /// Calls that can run at once.
     pub capacity: usize,
     /// Why the worker is not ready, or which part of it is degraded.
     pub detail: Option<String>,

@@ -1,12 +1,11 @@
-//! Rates and latencies, in steps of equal length.
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The upper bounds of the latency buckets, in microseconds. One more bucket holds longer times. Each bound is about
-/// 1.5 times the previous one. Nodes exchange the buckets, so other bounds need a new member beside [`Step::latency`].
+/// The upper bounds of the latency buckets, in microseconds. One more bucket holds longer times.
+/// Bounds grow about 1.5 times. Nodes exchange the buckets, so other bounds need a new member
+/// beside [`Step::latency`].
 pub const LATENCY_BOUNDS: [u64; 27] = [
     250,
     500,
@@ -51,7 +50,7 @@ impl LatencyHistogram {
         self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the counts of all buckets, for [`quantile`].
+    /// Returns all buckets' counts, for [`quantile`].
     pub fn counts(&self) -> Vec<u64> {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         self.buckets.iter().map(read).collect()
@@ -72,14 +71,14 @@ pub struct Outcomes {
     pub ok: u64,
     /// Ended with an error of the request or the tool.
     pub rejected: u64,
-    /// Ended with an error of Shoal: overloaded, not executed, outcome unknown, deadline, internal.
+    /// Ended with Shoal's error: overloaded, not executed, outcome unknown, deadline, internal.
     pub failed: u64,
     /// Cancelled by the client, or abandoned.
     pub cancelled: u64,
 }
 
 impl Outcomes {
-    /// Returns the number of all requests.
+    /// Counts all requests.
     pub fn total(&self) -> u64 {
         self.ok + self.rejected + self.failed + self.cancelled
     }
@@ -102,16 +101,16 @@ pub(super) fn add_latency(sum: &mut Vec<u64>, more: &[u64]) {
     }
 }
 
-/// The events of one step of time.
+/// Counts of one step of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Step {
-    /// When the step begins, in seconds since 1970. A multiple of the step's length.
+    /// Begin of the step, in seconds since 1970; a multiple of its length.
     pub at: u64,
-    /// Requests that ended within the step, by outcome.
+    /// Requests by outcome.
     pub outcomes: Outcomes,
-    /// Latencies of requests that were not cancelled: counts by [`LATENCY_BOUNDS`], and one for longer times. May be
-    /// empty.
+    /// Latencies without cancelled requests: counts by [`LATENCY_BOUNDS`], and one for longer
+    /// times. May be empty.
     pub latency: Vec<u64>,
     /// Sessions, live or passivated.
     pub sessions: u64,
@@ -132,8 +131,8 @@ impl Step {
     }
 }
 
-/// Returns the time, in microseconds, within which this part of the requests was answered. Interpolates within a
-/// bucket. `None` without requests.
+/// Returns the microseconds within which this part of the requests was answered, interpolated
+/// within a bucket. `None` without requests.
 pub fn quantile(latency: &[u64], part: f64) -> Option<u64> {
     let total: u64 = latency.iter().sum();
     if total == 0 {

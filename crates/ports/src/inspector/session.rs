@@ -1,5 +1,3 @@
-//! Operators' view of a session.
-
 use serde::{Deserialize, Serialize};
 
 use super::CallReport;
@@ -16,21 +14,21 @@ pub struct SessionReport {
     pub client: Option<String>,
     /// The negotiated revision; `None` before `initialize`.
     pub revision: Option<String>,
-    /// Whether all answers use one stream (HTTP+SSE, stdio).
+    /// Whether one stream has all answers (HTTP+SSE, stdio).
     pub single_stream: bool,
-    /// Whether the session is in memory. Otherwise it is passivated.
+    /// Whether the session is in memory, not passivated.
     pub live: bool,
-    /// The task's status, if the session is a task; `ended` while passivated.
+    /// The task's status, if any; `ended` while passivated.
     pub task: Option<String>,
     /// Requests in flight.
     pub in_flight: usize,
-    /// Number of streams that the node is writing.
+    /// Streams that the node writes.
     pub streams: usize,
-    /// Number of these streams that a client reads.
+    /// Written streams that a client reads.
     pub streams_read: usize,
     /// Milliseconds since the last use.
     pub idle_ms: u64,
-    /// The session's epoch, which counts its claims.
+    /// The epoch.
     pub epoch: u64,
 }
 
@@ -40,25 +38,25 @@ pub struct SessionReport {
 pub struct SessionDetail {
     /// The session's summary.
     pub session: SessionReport,
-    /// The log level that the client set; `None` while passivated.
+    /// The client's log level; `None` while passivated.
     pub log_level: Option<String>,
     /// The first subscribed URIs, shortened.
     pub subscriptions: Vec<String>,
-    /// Total number of subscriptions.
+    /// All subscriptions.
     pub subscriptions_total: usize,
-    /// The first streams that the node is writing.
+    /// The first streams that the node writes.
     pub streams: Vec<StreamReport>,
-    /// The session's running calls.
+    /// Running calls.
     pub calls: Vec<CallReport>,
 }
 
-/// A stream that is being written.
+/// A stream that the node writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StreamReport {
-    /// The id of the newest event.
+    /// The newest event's id.
     pub last: String,
-    /// Whether this is the standalone stream.
+    /// Whether it is the standalone stream.
     pub standalone: bool,
     /// Whether a client reads the stream.
     pub read: bool,

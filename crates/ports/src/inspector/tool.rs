@@ -1,5 +1,3 @@
-//! Operators' view of tools and their calls.
-
 use serde::{Deserialize, Serialize};
 use shoal_protocol::RawJson;
 
@@ -10,59 +8,59 @@ use super::rates::add_latency;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ToolReport {
-    /// The name that clients call.
+    /// The name for clients.
     pub name: String,
-    /// The tool's title, shortened.
+    /// The title, shortened.
     pub title: Option<String>,
-    /// The tool's description, shortened.
+    /// The description, shortened.
     pub description: Option<String>,
-    /// The pool that serves the tool.
+    /// The tool's pool.
     pub pool: String,
     /// The tool's annotations.
     pub annotations: ToolAnnotations,
-    /// The tool's calls at this edge.
+    /// Calls at this edge.
     pub recent: RecentCalls,
 }
 
-/// The annotations that a tool's definition contains.
+/// A tool's annotations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ToolAnnotations {
-    /// The tool changes no data.
+    /// Changes no data.
     pub read_only: Option<bool>,
-    /// The tool may destroy data.
+    /// May destroy data.
     pub destructive: Option<bool>,
-    /// Repeating a call has no further effect.
+    /// May be repeated without further effect.
     pub idempotent: Option<bool>,
-    /// The tool reaches beyond the server's own data.
+    /// Reaches beyond the server's data.
     pub open_world: Option<bool>,
 }
 
-/// Calls that ended within the last minutes.
+/// Recently ended calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RecentCalls {
-    /// The number of seconds that the counts cover; 0 if calls are not counted.
+    /// Seconds of the counts; 0 without counts.
     pub seconds: u64,
-    /// The calls by outcome.
+    /// Calls by outcome.
     pub outcomes: Outcomes,
-    /// The calls' latencies, as in [`Step::latency`](super::Step::latency).
+    /// Latencies, as in [`Step::latency`](super::Step::latency).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub latency: Vec<u64>,
 }
 
 impl RecentCalls {
-    /// Adds the counts of other calls in the same seconds.
+    /// Adds other calls in the same seconds.
     pub fn add(&mut self, outcomes: &Outcomes, latency: &[u64]) {
         self.outcomes.add(outcomes);
         add_latency(&mut self.latency, latency);
     }
 }
 
-/// A tool with its full definition.
+/// A tool's full definition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolDetail {
-    /// The pool that serves the tool.
+    /// The tool's pool.
     #[serde(default)]
     pub pool: String,
     /// The `Tool` object that clients get.

@@ -1,11 +1,9 @@
-//! The cluster bus within one process.
-
 use async_trait::async_trait;
 
 use super::MemoryStore;
 use crate::{ClusterBus, ClusterEvent, ClusterSubscription, StoreError};
 
-/// Maximum number of events by which a subscriber may lag behind.
+/// Events by which a subscriber may lag behind.
 pub(super) const BACKLOG: usize = 1024;
 
 #[async_trait]

@@ -1,5 +1,3 @@
-//! The embedded store's data.
-
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -47,17 +45,17 @@ pub(super) struct Data {
 
 pub(super) struct Lease {
     pub(super) until: Instant,
-    /// Whether another node has claimed a session of the holder since the last renewal.
+    /// Whether another node claimed one of the holder's sessions since the last renewal.
     pub(super) contested: bool,
 }
 
 pub(super) struct SessionData {
-    /// The random `epoch` in the session's event ids, which no other log has. Independent of the owner's `epoch`.
+    /// The random `epoch` in event ids, unique to this log. Independent of the owner's `epoch`.
     pub(super) log: u32,
     pub(super) principal: Principal,
     pub(super) owner: Option<NodeId>,
     pub(super) epoch: Epoch,
-    /// When the session last changed its owner.
+    /// The last change of owner.
     pub(super) came: Option<Instant>,
     pub(super) record: Bytes,
     pub(super) expires: Instant,
@@ -72,7 +70,7 @@ pub(super) struct StreamData {
     pub(super) trimmed: u64,
     pub(super) events: VecDeque<Bytes>,
     pub(super) finished: Option<Instant>,
-    /// An earlier position and the time when it was current, for dropping events by age.
+    /// An earlier position and its time, for dropping events by age.
     pub(super) mark: Option<(Instant, u64)>,
     pub(super) journal: Vec<JournaledCall>,
     pub(super) delivery: Option<DeliveryId>,
@@ -116,7 +114,7 @@ impl StreamData {
         }
     }
 
-    /// Drops the oldest events. Returns the number of bytes freed.
+    /// Drops the oldest events. Returns their bytes.
     pub(super) fn trim(&mut self, up_to: u64) -> usize {
         let mut freed = 0;
         while self.trimmed < up_to
@@ -167,7 +165,7 @@ impl Data {
         step(&mut data)
     }
 
-    /// Like [`Data::with`], but only for the session's newest owner.
+    /// Like [`Data::with`], for the newest owner only.
     pub(super) fn with_owner<T>(
         &self,
         session: &SessionId,
@@ -189,8 +187,8 @@ impl Data {
             .is_some_and(|lease| lease.until > Instant::now())
     }
 
-    /// Reserves room for events of a session, for which it may drop older ones. The event that ends a call may exceed
-    /// the store's limit.
+    /// Reserves room, for which it may drop older events. The event that ends a call may exceed the
+    /// store's limit.
     pub(super) fn reserve(
         &self,
         data: &mut SessionData,
@@ -233,7 +231,7 @@ impl Data {
         self.drop_streams(data, |stream| stream.finished.is_some());
     }
 
-    /// Drops the session's finished streams and old events that are past their retention time.
+    /// Drops finished streams and old events after their retention time.
     pub(super) fn drop_expired_streams(&self, data: &mut SessionData, now: Instant) {
         let retention = self.limits.retention;
         self.drop_streams(data, |stream| {

@@ -1,5 +1,3 @@
-//! The directory of sessions in memory.
-
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -130,7 +128,7 @@ impl Directory for MemoryStore {
     async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
         self.data.with_owner(session, epoch, |data| {
             self.data.drop_streams(data, |_| true);
-            // Code that still holds this entry then sees the session as expired.
+            // Code that still holds this entry sees an expired session.
             data.expires = Instant::now();
             Ok(())
         })?;

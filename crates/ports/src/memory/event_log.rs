@@ -1,5 +1,3 @@
-//! The event log in memory.
-
 use async_trait::async_trait;
 use bytes::Bytes;
 use shoal_protocol::{EventId, StreamId};
@@ -16,7 +14,8 @@ const OTHER_EPOCH: &str = "the log has been restarted since";
 const TRIMMED: &str = "the stream has outgrown its limit and lost its oldest events";
 
 impl Data {
-    /// Appends to the stream. Returns its new position and whether it has finished; `None` if it had finished before.
+    /// Returns the new position and whether the stream has finished; `None` if it had finished
+    /// before.
     fn append(
         &self,
         data: &mut SessionData,

@@ -1,5 +1,3 @@
-//! The journal in memory.
-
 use async_trait::async_trait;
 use shoal_protocol::EventId;
 

@@ -1,5 +1,3 @@
-//! Membership in memory.
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 

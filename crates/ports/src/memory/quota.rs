@@ -1,5 +1,3 @@
-//! In-memory quota buckets.
-
 use std::collections::HashMap;
 
 use async_trait::async_trait;
@@ -9,10 +7,10 @@ use tokio::time::Instant;
 use crate::{CellRate, QuotaCells, QuotaKey, StoreError, Taken};
 
 const MOST_BYTES: usize = 32 << 20;
-/// Bytes of a bucket besides the name of its subject.
+/// A bucket's bytes besides its subject's name.
 const BUCKET: usize = 128;
 
-/// The quota buckets of this process. Above the memory limit, full buckets are dropped first, then others, which start
+/// This process's buckets. At the memory limit, full buckets go first, then others, which start
 /// full again.
 #[derive(Debug)]
 pub struct MemoryQuotas {
@@ -43,7 +41,7 @@ impl MemoryQuotas {
         }
     }
 
-    /// Takes tokens, as [`QuotaCells::take`].
+    /// Takes tokens, like [`QuotaCells::take`].
     pub fn take_now(&self, key: &QuotaKey, rate: CellRate, need: u32, want: u32) -> Taken {
         let now = self.now();
         let mut buckets = self.buckets.lock();
@@ -82,7 +80,7 @@ impl Buckets {
             }
             keep
         });
-        // Leave a quarter free, so that few new buckets have to make room.
+        // Leave a quarter free, so that few new buckets must make room.
         full.retain(|key, _| {
             let keep = *bytes <= most_bytes / 4 * 3;
             if !keep {

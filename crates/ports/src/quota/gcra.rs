@@ -1,10 +1,10 @@
-//! The arithmetic of GCRA (the generic cell rate algorithm), in nanoseconds.
+//! GCRA (the generic cell rate algorithm), in nanoseconds.
 
 use std::time::Duration;
 
 use super::Rate;
 
-/// The longest time to fill a bucket for which the arithmetic is exact, also in Redis.
+/// The longest fill time with exact arithmetic, also in Redis.
 pub(super) const LONGEST_FILL: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// A bucket's size and refill interval.
@@ -14,12 +14,12 @@ pub struct CellRate {
     burst: u32,
 }
 
-/// The result of asking for tokens.
+/// The answer to a request for tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// The number of tokens taken.
+    /// Tokens taken.
     Cells(u32),
-    /// The bucket will have enough tokens after this time.
+    /// The time until the bucket has enough tokens.
     Later(Duration),
 }
 
@@ -32,7 +32,7 @@ impl CellRate {
         }
     }
 
-    /// Returns the share of one of `of` equal parts, but at least `need` tokens.
+    /// Returns one of `of` equal shares, but at least `need` tokens.
     pub fn share(self, of: usize, need: u32) -> Self {
         let of = u32::try_from(of).unwrap_or(u32::MAX).max(1);
         Self {
@@ -41,12 +41,12 @@ impl CellRate {
         }
     }
 
-    /// Returns the number of tokens in a full bucket.
+    /// Returns a full bucket's tokens.
     pub fn burst(self) -> u32 {
         self.burst
     }
 
-    /// Returns the nanoseconds until one token comes back.
+    /// Returns the nanoseconds for one token.
     pub fn interval(self) -> u64 {
         self.interval
     }
@@ -56,7 +56,7 @@ impl CellRate {
         self.interval.saturating_mul(u64::from(self.burst))
     }
 
-    /// Takes tokens at `now`. The parameter `full` and the returned number are the times at which the bucket will be
+    /// Takes tokens at `now`. `full` and the returned number are the times at which the bucket is
     /// full.
     pub(crate) fn take(self, full: u64, now: u64, need: u32, want: u32) -> (u64, Taken) {
         let empty = now.saturating_add(self.fill());
@@ -70,7 +70,7 @@ impl CellRate {
         (full + u64::from(cells) * self.interval, Taken::Cells(cells))
     }
 
-    /// Returns tokens to the bucket. The parameters are as for [`take`](Self::take).
+    /// Returns tokens; parameters as for [`take`](Self::take).
     pub(crate) fn give_back(self, full: u64, now: u64, cells: u32) -> u64 {
         let less = self.interval.saturating_mul(u64::from(cells));
         full.saturating_sub(less).max(now)

@@ -1,5 +1,3 @@
-//! A rate as people write it: `600/min`.
-
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +5,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// A number per unit of time.
+/// A number per unit of time, written as `600/min`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     count: u32,
@@ -36,11 +34,11 @@ impl Unit {
     }
 }
 
-/// Maximum rate per second, above which the arithmetic cannot tell rates apart.
+/// Per second; faster rates cannot be told apart.
 const FASTEST: u64 = 100_000;
 
 impl Rate {
-    /// Returns the number per unit of time.
+    /// Returns the number.
     pub fn count(self) -> u32 {
         self.count
     }

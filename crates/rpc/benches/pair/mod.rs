@@ -123,7 +123,6 @@ pub(crate) async fn pair() -> Result<Pair, Box<dyn std::error::Error>> {
     })
 }
 
-/// A call with 200 bytes of parameters and without a session.
 pub(crate) fn call() -> Call {
     Call {
         id: CallId::generate(),

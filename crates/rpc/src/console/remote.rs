@@ -1,5 +1,3 @@
-//! The side of the console that inspects another node.
-
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
@@ -19,7 +17,7 @@ use crate::proto::node::v1::{
     InspectSession, InspectSessions, InspectTool, InspectTools, act_request,
 };
 
-/// Maximum bytes of an answer: a thousand reports of a few hundred bytes, and room to spare.
+/// Maximum bytes of an answer; a thousand reports have a few hundred bytes each.
 const LONGEST_ANSWER: usize = 8 * 1024 * 1024;
 
 /// The inspector of another node, over its cluster listener.

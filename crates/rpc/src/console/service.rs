@@ -1,5 +1,3 @@
-//! The side of the console that is inspected.
-
 use std::str::FromStr as _;
 use std::sync::Arc;
 
@@ -23,7 +21,7 @@ pub struct ConsoleService {
     inspector: Arc<dyn Inspector>,
 }
 
-/// Serves `inspector` of the node `node` to other nodes.
+/// Serves `inspector` of `node` to other nodes.
 pub fn serve_inspector(node: NodeId, inspector: Arc<dyn Inspector>) -> ConsoleService {
     ConsoleService { node, inspector }
 }

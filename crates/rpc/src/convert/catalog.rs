@@ -1,5 +1,3 @@
-//! Converts announcements, catalogs and load.
-
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -18,7 +16,7 @@ use crate::proto::worker::v1::own_lists::owner::Who;
 
 const OWNERS: usize = 1_000;
 
-/// Encodes an announcement. While the worker drains, its catalog is empty.
+/// While the worker drains, its catalog is empty.
 pub(crate) fn announcement_out(said: &Announcement, draining: bool) -> wire::Announce {
     wire::Announce {
         pool: said.pool.to_string(),
@@ -42,13 +40,13 @@ pub(crate) fn announcement_in(
     })
 }
 
-/// Encodes the catalog of a pool. Another process reads it with [`decode_catalog`].
+/// Encodes a pool's catalog for [`decode_catalog`].
 #[must_use]
 pub fn encode_catalog(catalog: &PoolCatalog) -> Vec<u8> {
     catalog_out(catalog).encode_to_vec()
 }
 
-/// Decodes the catalog of a pool; `None` if the bytes are not a catalog.
+/// Decodes a pool's catalog; `None` if the bytes are invalid.
 #[must_use]
 pub fn decode_catalog(bytes: &[u8]) -> Option<PoolCatalog> {
     catalog_in(wire::Catalog::decode(bytes).ok()?).ok()
@@ -121,7 +119,7 @@ fn catalog_in(catalog: wire::Catalog) -> Result<PoolCatalog, Malformed> {
 }
 
 fn list_in(items: Vec<Bytes>, what: &'static str) -> Result<Vec<RawJson>, Malformed> {
-    // Copied, because a slice would keep the whole long frame alive.
+    // A slice would keep the whole long frame alive.
     let own = |item: Bytes| Bytes::copy_from_slice(&item);
     items
         .into_iter()
@@ -129,7 +127,7 @@ fn list_in(items: Vec<Bytes>, what: &'static str) -> Result<Vec<RawJson>, Malfor
         .collect()
 }
 
-/// Encodes the owners whose own lists changed since `before`, or all such owners.
+/// Without `before`, returns all owners.
 pub(crate) fn own_lists_out(before: Option<&OwnLists>, now: &OwnLists) -> Vec<wire::OwnLists> {
     let owner = |owner: &ListOwner| {
         let [tools, resources, prompts] = now.get(owner).copied().unwrap_or_default();

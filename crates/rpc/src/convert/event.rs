@@ -43,7 +43,7 @@ pub(crate) fn event_out(flight: u64, event: CallEvent) -> wire::Event {
     }
 }
 
-/// Decodes an event. `None` if it only advances the sequence, or its parameters are not JSON.
+/// `None` if the event only advances the sequence, or its parameters are not JSON.
 pub(crate) fn event_in(event: wire::Event) -> Option<CallEvent> {
     let params = |params: Option<_>| params.map(|text| checked(text, "params")).transpose();
     let kind = match event.kind? {
@@ -90,7 +90,7 @@ fn state_out(request: StateRequest) -> state::Request {
     }
 }
 
-/// Decodes a request for session state. `None` if a value is not JSON.
+/// `None` if a value is not JSON.
 fn state_in(request: state::Request) -> Option<StateRequest> {
     Some(match request {
         state::Request::Get(state::Get { key }) => StateRequest::Get { key },

@@ -14,7 +14,7 @@ pub(crate) fn error_out(error: RpcError) -> wire::RpcError {
     }
 }
 
-/// Decodes an error. Drops its data if that is not JSON.
+/// Drops data that is not JSON.
 pub(crate) fn error_in(error: wire::RpcError) -> RpcError {
     RpcError {
         code: error.code,
@@ -54,7 +54,7 @@ pub(crate) fn outcome_out(outcome: CallOutcome) -> wire::CallOutcome {
     }
 }
 
-/// Decodes an outcome. An invalid message also ends the call.
+/// An invalid message also ends the call.
 pub(crate) fn outcome_in(outcome: wire::CallOutcome) -> CallOutcome {
     use wire::call_outcome::Outcome;
     match outcome.outcome {

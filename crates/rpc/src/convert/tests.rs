@@ -233,7 +233,6 @@ fn times_beyond_all_clocks_are_bounded() {
     };
     let call = call_in(forever, now).unwrap();
     assert!(call.deadline > now);
-    // A call is repeated only if it was declared safe to repeat.
     assert_eq!(call.repeat, Repeat::Never);
     let over = Call {
         deadline: now,

@@ -1,5 +1,3 @@
-//! Tasks other than calls that a worker does for a node: subscriptions and ends of sessions.
-
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -102,7 +100,7 @@ impl Chores {
         }
     }
 
-    /// Waits for the next finished chore, and returns its answer if it is a subscription. Pends without chores.
+    /// Returns the answer of the next finished chore if it is a subscription. Pends without chores.
     /// Cancellation safe.
     pub(super) async fn next(&mut self) -> Option<Subscribed> {
         let Some(outcome) = self.running.next().await else {
@@ -131,7 +129,7 @@ impl Chores {
         })
     }
 
-    /// Carries out chores while there is no link. Does not return. Cancellation safe.
+    /// Carries out chores while there is no link. Cancellation safe.
     pub(super) async fn run(&mut self) {
         loop {
             self.next().await;

@@ -1,5 +1,3 @@
-//! Drives one link from a worker to a node.
-
 mod telling;
 
 use std::pin::Pin;
@@ -43,7 +41,7 @@ pub(super) struct Drive<'a> {
     told_own_lists: Option<OwnLists>,
     events: LinkEvents<Happened>,
     reported: Option<(WorkerLoad, Option<LedgerNumber>)>,
-    /// The timer for reporting calls as accepted. It is reused, because a new timer may cost more than a call.
+    /// Reused, because a new timer may cost more than a call.
     accept: Pin<Box<Sleep>>,
     accepting: bool,
 }
@@ -111,7 +109,6 @@ impl<'a> Drive<'a> {
         self.announce();
         self.tell_own_lists();
         loop {
-            // Checked in every round, so that a departure does not go unnoticed.
             let leaving = *self.leave.borrow();
             if let Some(deadline) = leaving
                 && (self.flights.is_done() || Instant::now() >= deadline)
@@ -249,7 +246,7 @@ impl<'a> Drive<'a> {
         End::Left(idle)
     }
 
-    /// Waits until the node has read the goodbye and all else, because the process may exit afterwards.
+    /// Waits until the node has read everything, because the process may exit afterwards.
     async fn last_words(&mut self) {
         let end = loop {
             if let Err(end) = self.step(None).await {

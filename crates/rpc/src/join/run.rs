@@ -1,5 +1,3 @@
-//! Keeps a worker's link to one address: dials, drives, and dials again.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,8 +20,8 @@ use crate::link::meter::Up;
 const LOOK: Duration = Duration::from_millis(100);
 const TIDY: Duration = Duration::from_secs(1);
 
-/// The least life of a link that counts as a success. A shorter one is a failure, because a peer may refuse this worker
-/// after each welcome.
+/// The least life of a link that counts as a success, because a peer may refuse this worker after
+/// each welcome.
 const LASTED: Duration = Duration::from_secs(1);
 
 pub(super) struct Runner {
@@ -39,7 +37,7 @@ pub(super) struct Runner {
 type Memory = (String, u64);
 
 impl Runner {
-    /// Keeps the worker linked until it has left or is stopped. Returns whether it left with no call open.
+    /// Returns whether the worker left with no call open.
     pub(super) async fn run(mut self) -> bool {
         let mut chores = Chores::new(Arc::clone(&self.joining));
         let mut backoff = Backoff::new(self.config.backoff, self.config.backoff_max);
@@ -90,7 +88,8 @@ impl Runner {
         self.leave.borrow().is_some_and(is_done)
     }
 
-    /// Waits until the worker leaves and its calls have ended, but not beyond the deadline. Cancellation safe.
+    /// Waits until the worker leaves and its calls have ended, or until the deadline. Cancellation
+    /// safe.
     async fn left(&self) {
         let mut leave = self.leave.clone();
         if leave.wait_for(Option::is_some).await.is_err() {

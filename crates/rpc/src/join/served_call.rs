@@ -1,5 +1,3 @@
-//! One reader of one call, which lives as long as its link.
-
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -29,7 +27,7 @@ pub(super) type Opening = BoxFuture<'static, Result<RunningCall, CallFailure>>;
 
 enum ReadStage {
     Starting(Opening),
-    /// The call was refused, which the node does not know yet.
+    /// The node does not know the refusal yet.
     Refused(CallFailure),
     Reading(CallEvents),
     /// The node controls the call without reading its events.
@@ -38,7 +36,7 @@ enum ReadStage {
 
 pub(super) enum Step {
     Wait,
-    /// The worker has an answer to this question. The flag tells whether the question was open.
+    /// The worker got an answer. The flag tells whether the question was open.
     Answered(AskId, bool),
     Event(CallEvent),
     Refused(CallFailure),
@@ -106,20 +104,18 @@ impl ServedCall {
         (self.control.as_ref()).is_some_and(|control| control.is_replaced())
     }
 
-    /// Waits until the call's tool has stopped; `None` if it has.
+    /// `None` if the call's tool has stopped.
     pub(super) fn over(&self) -> Option<BoxFuture<'static, ()>> {
         self.control.as_ref()?.over()
     }
 
-    /// Whether to report now that the call runs, because it sends no events. A call that is still starting may be
-    /// refused instead.
+    /// Whether to report now that the call runs. A call that is still starting may yet be refused.
     pub(super) fn is_to_be_accepted(&mut self, is_late: bool) -> bool {
         self.late |= is_late;
         self.late && self.control.is_some() && !self.spoken
     }
 
-    /// Returns the reader's name for the first frame that is sent to the reader, and 0 for later frames. Call it once for each
-    /// frame.
+    /// Returns the reader's name for the first sent frame, and 0 for later ones.
     pub(super) fn introduce(&mut self) -> u64 {
         match (std::mem::replace(&mut self.spoken, true), &self.control) {
             (false, Some(control)) => control.reader().unwrap_or(0),

@@ -1,5 +1,3 @@
-//! The calls that a node reads over one link. The calls outlive the link.
-
 mod events;
 
 use std::collections::VecDeque;
@@ -27,9 +25,9 @@ pub(super) struct ServedCalls {
     credit: i64,
     version: u32,
     flights: ByFlight<ServedCall>,
-    /// Calls without an event so far, and when to report each as accepted.
+    /// Calls without an event so far, by the time to report them as accepted.
     quiet: VecDeque<(Instant, u64)>,
-    /// Whether the worker has said goodbye, so that no call may start.
+    /// The worker has said goodbye, so no call may start.
     pub(super) parted: bool,
 }
 
@@ -56,8 +54,8 @@ impl ServedCalls {
         !self.flights.values().any(ServedCall::is_read)
     }
 
-    /// Whether the node needs no more calls of this worker, including other nodes' calls, because their sessions may
-    /// move to this node.
+    /// Whether no node needs this worker's calls, because other nodes' sessions may move to this
+    /// node.
     pub(super) fn is_done(&self) -> bool {
         self.is_idle() && self.joining.worker.open_calls() == 0
     }
@@ -112,14 +110,13 @@ impl ServedCalls {
         }
     }
 
-    /// Returns the call of a flight, to control it. A node of an earlier release does this right after attaching.
+    /// A node of an earlier release controls a call right after attaching.
     pub(super) fn steered(&mut self, number: u64) -> Option<&mut ServedCall> {
         let flight = self.flights.get_mut(&number)?;
         flight.begin();
         Some(flight)
     }
 
-    /// Queues a short frame behind its flight's earlier frames.
     pub(super) fn say(&self, frame: Frame) {
         let flight = match &frame {
             Frame::Refused(said) => said.flight,

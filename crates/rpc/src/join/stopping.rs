@@ -1,5 +1,3 @@
-//! Calls that have ended while their tools still run.
-
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
@@ -16,7 +14,7 @@ impl Stopping {
         }));
     }
 
-    /// Waits for the next flight whose tool has stopped. Pends if there is none. Cancellation safe.
+    /// Pends if no tool is running. Cancellation safe.
     pub(super) async fn next(&mut self) -> u64 {
         match self.0.next().await {
             Some(flight) => flight,

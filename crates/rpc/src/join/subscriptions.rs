@@ -1,5 +1,3 @@
-//! Subscriptions of nodes to a worker's resources.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -7,10 +5,10 @@ use shoal_ports::Worker;
 use shoal_protocol::RpcError;
 use tokio::sync::Mutex;
 
-/// Counts the subscriptions to each resource over all links. At the worker itself, there is one at most.
+/// Counts the subscriptions to each resource over all links. The worker has at most one for each.
 #[derive(Default)]
 pub(super) struct Subscriptions {
-    // Locked during a request to the worker, to keep the order of changes.
+    // Locked during a request to the worker, so that changes keep their order.
     counts: Mutex<HashMap<String, usize>>,
 }
 

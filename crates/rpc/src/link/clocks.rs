@@ -10,10 +10,10 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 
-/// Longest round trip that counts, in microseconds. In a longer one, a process was suspended.
+/// In microseconds. A longer round trip means that a process was suspended.
 const LONGEST_US: u64 = 10_000_000;
 
-/// The last minimum difference of each link's clocks, in microseconds.
+/// Each link's last minimum difference, in microseconds.
 static LINKS: LazyLock<Mutex<HashMap<u64, u64>>> = LazyLock::new(Mutex::default);
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
@@ -24,8 +24,7 @@ impl Skew {
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Records a pong that arrived at `now` for a ping sent at `asked`, by this process's clock. `peer` is the peer's
-    /// time, or 0.
+    /// Records a pong. Times are of this process's clock, except `peer`, which is 0 if unknown.
     pub(crate) fn note(&self, asked: u64, now: u64, peer: u64) {
         if let Some(skew) = skew(asked, now, peer) {
             LINKS.lock().insert(self.0, skew);
@@ -39,7 +38,7 @@ impl Drop for Skew {
     }
 }
 
-/// Returns the least possible difference to the clock of the linked peer that is furthest off; `None` without a
+/// Returns the least possible difference to the clock that is furthest off; `None` without a
 /// measurement. Links measure when they fall silent.
 #[must_use]
 pub fn clock_skew() -> Option<Duration> {

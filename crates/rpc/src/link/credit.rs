@@ -1,16 +1,16 @@
-/// The credit that a frame costs besides its payload.
+/// A frame's credit besides its payload.
 const FRAME_COST: u64 = 256;
 
 pub(crate) fn cost(payload: usize) -> u64 {
     payload as u64 + FRAME_COST
 }
 
-/// The credit for frames that were read, which the peer has not got back yet.
+/// Credit for read frames, not yet granted back to the peer.
 #[derive(Debug, Default)]
 pub(crate) struct Taken(u64);
 
 impl Taken {
-    /// Adds the cost of a frame. Returns the credit to grant to the peer now, if it is worth a frame.
+    /// Returns the credit to grant to the peer now, if it is worth a frame.
     pub(crate) fn add(&mut self, cost: u64, credit: u64) -> Option<u64> {
         self.0 += cost;
         (self.0 >= credit / 2).then(|| std::mem::take(&mut self.0))

@@ -1,9 +1,7 @@
-//! Waits for a link's events other than frames.
-
 use futures::StreamExt as _;
 use futures::stream::{BoxStream, SelectAll, Stream};
 
-/// Combines sources of rare events, so that a loop over frames does not poll each source for every frame.
+/// Combines rare events, so that a loop over frames does not poll each source every time.
 pub(crate) struct LinkEvents<T>(SelectAll<BoxStream<'static, T>>);
 
 impl<T: 'static> LinkEvents<T> {

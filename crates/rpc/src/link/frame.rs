@@ -1,5 +1,3 @@
-//! The parts of a contract's frames that the link must know.
-
 use shoal_telemetry::metrics::LinkKind;
 
 use crate::proto::node::v1::{EdgeFrame, SessionFrame, edge_frame, session_frame};

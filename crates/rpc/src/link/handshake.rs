@@ -1,5 +1,3 @@
-//! The hello, the welcome, and what both sides agree on.
-
 use std::sync::Arc;
 
 use futures::Stream;

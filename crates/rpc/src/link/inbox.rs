@@ -1,5 +1,3 @@
-//! Frames that arrive on a link: opens batches, joins fragments, answers pings.
-
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,7 +18,6 @@ use crate::LinkConfig;
 use crate::error::LinkError;
 use crate::proto::types::v1::{Fragment, Pong};
 
-/// The receiving side of a link. Answers pings through the outbox.
 pub(crate) struct Inbox<S, F, O> {
     stream: S,
     outbox: Arc<Outbox<O>>,
@@ -62,7 +59,7 @@ where
         pulse(config, self.heard.clone(), Arc::clone(&self.outbox))
     }
 
-    /// Returns the next frame for the contract. An error ends the link. Cancellation safe.
+    /// An error ends the link. Cancellation safe.
     pub(crate) async fn next(&mut self) -> Result<F, LinkError> {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
@@ -95,7 +92,7 @@ where
         }
     }
 
-    /// Handles a frame of the link itself, and returns any other frame.
+    /// Returns the frame if it is not the link's own.
     fn handle(&mut self, frame: F, in_batch: bool) -> Result<Option<F>, LinkError> {
         let own = match frame.sort() {
             Sorted::Contract(frame) => return Ok(Some(frame)),

@@ -1,5 +1,3 @@
-//! Long frames, sent in fragments that take turns.
-
 use std::collections::{HashSet, VecDeque};
 
 use bytes::Bytes;
@@ -25,11 +23,11 @@ impl<F> QueuedFrame<F> {
 pub(super) struct DueFragment<F> {
     pub(super) fragment: F,
     pub(super) bytes: usize,
-    /// Short frames, with lengths, that waited behind this fragment, which is the last of its frame.
+    /// Short frames, with lengths, that waited behind this last fragment of a frame.
     pub(super) freed: Vec<(F, usize)>,
 }
 
-/// The queues of long frames, one for each flight, with the frames that must stay behind them.
+/// One queue for each flight, with the frames that must stay behind its long frames.
 pub(super) struct Lanes<F> {
     lanes: VecDeque<Lane<F>>,
     flights: HashSet<u64>,
@@ -38,7 +36,7 @@ pub(super) struct Lanes<F> {
 struct Lane<F> {
     flight: u64,
     rest: Bytes,
-    /// How many short frames are sent before the first fragment, because some may be of the same flight.
+    /// Short frames to send before the first fragment, because some may be of the same flight.
     after: u64,
     behind: VecDeque<QueuedFrame<F>>,
 }

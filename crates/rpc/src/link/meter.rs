@@ -1,5 +1,3 @@
-//! Counts links in metrics.
-
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,7 +14,7 @@ pub(crate) struct Up(LinkKind);
 
 impl Up {
     pub(crate) fn new(kind: LinkKind) -> Self {
-        // Registered once for the process, so that the gauge shows zero after the last link.
+        // Registered once, so that the gauge shows zero after the last link.
         OBSERVED.call_once(|| {
             let links = metrics().rpc.observe_links(|report| {
                 for kind in [LinkKind::Worker, LinkKind::Gateway] {

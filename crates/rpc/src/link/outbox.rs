@@ -1,5 +1,3 @@
-//! Frames to send on a link: fair among flights, batched, bounded.
-
 mod queue;
 
 use std::pin::Pin;
@@ -26,8 +24,8 @@ pub(crate) enum Pushed {
     Dropped,
 }
 
-/// The sending side of a link. Frames of one flight keep their order. Fragments of long frames take turns with other
-/// frames, so that long frames do not hold up others.
+/// The sending side of a link. Frames of one flight keep their order. Fragments take turns, so that
+/// long frames do not hold up others.
 pub(crate) struct Outbox<F> {
     queue: Mutex<Queue<F>>,
     room: Notify,
@@ -126,7 +124,7 @@ impl<F: Frame> Outbox<F> {
         self.queue.lock().bytes > self.max_queued
     }
 
-    /// Returns once the outbox has room, or accepts no more frames. Cancellation safe.
+    /// Waits for room, or until the outbox accepts no more frames. Cancellation safe.
     pub(crate) async fn room(&self) {
         loop {
             let room = self.room.notified();
@@ -150,7 +148,7 @@ impl<F: Frame> Outbox<F> {
         self.end(Stage::Finished, Some(reason));
     }
 
-    /// Ends the stream after everything, with a reason if the peer needs one.
+    /// Ends the stream after its frames, with a reason if the peer needs one.
     pub(crate) fn close(&self, reason: Option<&str>) {
         self.end(Stage::Closed, reason);
     }

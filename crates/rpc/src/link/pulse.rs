@@ -1,5 +1,3 @@
-//! Detects whether the peer of a link is alive.
-
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +12,7 @@ use super::outbox::Outbox;
 use crate::LinkConfig;
 use crate::error::LinkError;
 
-/// A timer that fires this late was suspended with its process, so the peer is not to blame.
+/// A timer that fires this late was suspended with its process.
 const OWN_PAUSE: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Default)]

@@ -1,17 +1,15 @@
-//! Versions of the frame protocol.
-
 use crate::LinkConfig;
 use crate::proto::types::v1::{Limits, Versions};
 
 pub(crate) const LOWEST: u32 = 1;
 pub(crate) const HIGHEST: u32 = 6;
-/// The version of the frame protocol that adds batches.
+/// Adds batches.
 pub(crate) const BATCHES: u32 = 2;
-/// The version that adds calls' requests for session state.
+/// Adds calls' requests for session state.
 pub(crate) const STATE: u32 = 3;
-/// The version that adds reports that the tool of a stopped call has stopped.
+/// Adds reports that a stopped call's tool has stopped.
 pub(crate) const STOPS: u32 = 5;
-/// The version that adds edges' bindings, and in which the session's owner plans. Versions 4 and 5 had edges' plans.
+/// Adds edges' bindings; the session's owner plans. Versions 4 and 5 had edges' plans.
 pub(crate) const BINDINGS: u32 = 6;
 
 pub(crate) fn own(config: &LinkConfig) -> Versions {

@@ -1,5 +1,3 @@
-//! Answers one request of an edge, up to the end of its stream.
-
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,7 +42,7 @@ impl Answering {
         }
     }
 
-    /// Waits for the gateway's answer. If the edge leaves first, drops the gateway's future and returns `None`.
+    /// Returns `None` and drops the gateway's future if the edge leaves first.
     pub(super) async fn wait<T>(&self, asked: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -56,8 +54,8 @@ impl Answering {
         }
     }
 
-    /// Refuses the request if the edge does not read its earlier answers. Returns whether the request was refused. A
-    /// refused request is not carried out.
+    /// Refuses the request, which is then not carried out, if the edge does not read its earlier
+    /// answers.
     pub(super) fn refused(&self) -> bool {
         let full = self.outbox.is_full();
         if full {
@@ -66,7 +64,7 @@ impl Answering {
         full
     }
 
-    /// Sends the gateway's answer to a delivery. `once` means that the delivery must not be repeated.
+    /// `once` means that the delivery must not be repeated.
     pub(super) async fn delivered(
         self,
         delivered: Option<Result<Delivered, GatewayError>>,
@@ -108,8 +106,8 @@ impl Answering {
         }
     }
 
-    /// Sends an answer as one frame, which takes no credit. If the edge does not read, the limit of the link's queue
-    /// refuses answers, and the edge may repeat those requests.
+    /// Sends an answer as one frame, without credit. If the edge does not read, the link's queue
+    /// fills and refuses answers, and the edge may repeat those requests.
     fn json(&self, text: Bytes) {
         let flight = self.number;
         match (self.outbox).push_with_room(flight, Frame::Json(Json { flight, text })) {
@@ -167,8 +165,8 @@ impl Answering {
         }
     }
 
-    /// Sends an item. Returns `false` if it is too long. Then the stream must end, because later items would leave a
-    /// gap.
+    /// Returns `false` if the item is too long. Then the stream must end, because later items would
+    /// leave a gap.
     fn item(&self, item: StreamItem, cursor: &mut EventId) -> bool {
         let item = item_out(self.number, item, cursor);
         self.flight.sent(item_cost(&item));
@@ -193,7 +191,7 @@ impl Drop for Answering {
     fn drop(&mut self) {
         self.flights.remove(self.number);
         if !self.done.load(Ordering::Relaxed) {
-            // The gateway panicked, so tell the caller here.
+            // The gateway panicked.
             self.failed(GatewayError::Internal(
                 "the session's node failed".to_owned(),
             ));

@@ -1,5 +1,3 @@
-//! Reads one link of an edge.
-
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -64,7 +62,7 @@ impl Drive {
         }
     }
 
-    /// Serves the link until it ends. Messages that were posted outlive the link, streams do not.
+    /// Posted messages outlive the link, streams do not.
     pub(super) async fn run(self, mut inbox: EdgeInbox) {
         let up = Up::new(LinkKind::Gateway);
         let closing = stream::once(self.shared.closing.clone().cancelled_owned());
@@ -100,7 +98,7 @@ impl Drive {
                 };
                 let gateway = self.shared.gateways.of(relayed);
                 let once = post.is_bound();
-                // Boxed, because a task's future moves several times before it runs.
+                // A task's future moves several times before it runs.
                 tokio::spawn(Box::pin(async move {
                     let delivered = answering.wait(gateway.deliver(&to, post)).await;
                     answering.delivered(delivered, once).await;
@@ -163,7 +161,7 @@ impl Drive {
     fn answer(&self, number: u64) -> Result<Option<Answering>, LinkError> {
         let flight = Arc::new(ServedRequest::new(self.credit));
         match self.flights.0.lock().entry(number) {
-            // The earlier flight with this number stays. It is detached when the link ends.
+            // The earlier flight stays until the link ends.
             Entry::Occupied(_) => return Err(LinkError::protocol("a flight number used twice")),
             Entry::Vacant(free) => free.insert(Arc::clone(&flight)),
         };

@@ -1,5 +1,3 @@
-//! The link's state of one request of an edge.
-
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use shoal_telemetry::metrics::{LinkKind, metrics};
@@ -56,7 +54,7 @@ impl ServedRequest {
         }
     }
 
-    /// Waits until the edge has left. Cancellation safe, but only one task may wait.
+    /// Cancellation safe, but only one task may wait.
     pub(super) async fn left(&self) {
         while !self.is_detached() {
             self.changed.notified().await;

@@ -1,5 +1,3 @@
-//! The gRPC service of node links.
-
 use std::sync::Arc;
 
 use tonic::{Request, Response, Status, Streaming};

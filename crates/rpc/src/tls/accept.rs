@@ -1,4 +1,4 @@
-//! Accepts connections with TLS. Handshakes run concurrently, so that a slow peer does not delay others.
+//! Handshakes run concurrently, so that a slow peer does not delay others.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,16 +18,17 @@ use super::error::refusal;
 use super::stream::Accepted;
 use super::{Standing, Tls};
 
-/// Maximum concurrent handshakes. Further connections wait in the kernel's queue.
+/// Further connections wait in the kernel's queue.
 const HANDSHAKES: usize = 1024;
 const READY: usize = 64;
-/// Pause after a failure to accept, such as for want of file descriptors.
+/// Follows a failure to accept, such as for want of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// The first byte of a TLS handshake; HTTP/2 begins with a letter.
 const HANDSHAKE: u8 = 0x16;
 
-/// Yields the connections of accepted peers. A handshake may take the time `within`. Closes the listener on drop.
+/// Yields the connections of accepted peers. Limits each handshake to `within`. Closes the listener
+/// on drop.
 pub(crate) fn incoming(
     listener: TcpListener,
     tls: Tls,
@@ -119,7 +120,7 @@ fn refuse(error: &io::Error, peer: SocketAddr) {
     tracing::warn!(%peer, why, "a connection of another process was refused");
 }
 
-/// Whether the peer begins a TLS handshake. `None` if the peer sends nothing in time.
+/// `None` if the peer sends nothing in time.
 async fn begins_tls(stream: &TcpStream) -> Option<bool> {
     let mut first = [0];
     match stream.peek(&mut first).await {
@@ -128,7 +129,7 @@ async fn begins_tls(stream: &TcpStream) -> Option<bool> {
     }
 }
 
-/// Waits until the peer has read the alert, because closing a socket with unread data would discard it.
+/// Waits until the peer has read the alert, because closing a socket discards unread data.
 async fn linger(mut stream: TcpStream) {
     let mut unread = [0; 1024];
     let gone = async {

@@ -21,7 +21,6 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// `authority` comes with the name of its setting.
     pub(super) fn read(
         certificate: &Path,
         key: &Path,
@@ -41,7 +40,6 @@ fn read(which: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
         .map_err(|error| TlsError::file(which, path, format!("cannot be read: {error}")))
 }
 
-/// The certificate, its intermediates, and its matching key.
 pub(super) fn pair(
     contents: &Contents,
     certificate: &Path,

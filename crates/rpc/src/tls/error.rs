@@ -1,5 +1,3 @@
-//! Errors of files and peers, in words.
-
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +39,7 @@ impl TlsError {
     }
 }
 
-/// The text follows the word "it".
+/// The text follows "it".
 pub(super) fn fault(error: &CertificateError) -> String {
     match error {
         CertificateError::ExpiredContext { time, not_after } => {

@@ -1,4 +1,4 @@
-//! TLS of a port for clients or operators, optionally with client certificates.
+//! TLS of a port for clients or operators.
 
 use std::fmt;
 use std::io;
@@ -21,7 +21,7 @@ use super::error::{CERTIFICATE, CLIENT_AUTHORITY, TlsError, refusal};
 use super::renewal::{self, Renewed, Source};
 use super::validity::Validity;
 
-/// Application protocols (ALPN) for clients, the preferred one first.
+/// ALPN protocols for clients, the preferred one first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// The certificate files of a listener.
@@ -40,8 +40,8 @@ pub struct ListenerFiles {
     pub client_certificate_optional: bool,
 }
 
-/// The TLS of a listener, from the last valid contents of its files; a cheap handle. Reloads affect only new
-/// connections.
+/// A listener's TLS, from the last valid contents of its files; a cheap handle. Reloads affect only
+/// new connections.
 #[derive(Clone)]
 pub struct ListenerTls {
     shared: Arc<Renewed<ListenerFiles>>,
@@ -121,8 +121,8 @@ impl ListenerFiles {
     }
 }
 
-/// Returns the validity of a certificate, which must be valid now. Its authority is not checked, because only clients
-/// need to trust it.
+/// Returns the validity of a certificate that is valid now. Only clients need to trust its
+/// authority.
 fn validity(
     chain: &[CertificateDer<'static>],
     provider: &Arc<CryptoProvider>,
@@ -130,7 +130,7 @@ fn validity(
     use super::error::fault;
 
     let own = chain.first().ok_or("holds no certificate")?;
-    // The certificate serves as its own authority, so the check can fail only because of times, names and usages.
+    // With the certificate as its own authority, only times, names and usages can fail.
     let mut alone = RootCertStore::empty();
     (alone.add(own.clone())).map_err(|error| format!("cannot be used: {error}"))?;
     let verifier = rustls::client::WebPkiServerVerifier::builder_with_provider(
@@ -163,8 +163,8 @@ impl ListenerTls {
         Ok(Self { shared })
     }
 
-    /// Rereads the files at this interval, until the last handle is dropped. If they cannot be used, keeps the former
-    /// certificate and logs the reason.
+    /// Rereads the files at this interval, until the last handle is dropped. On failure, keeps the
+    /// former certificate and logs the reason.
     ///
     /// # Panics
     /// Outside a Tokio runtime.

@@ -1,5 +1,3 @@
-//! The checked TLS configuration of a process for links.
-
 use std::sync::Arc;
 
 use rustls::client::danger::ServerCertVerifier;
@@ -66,7 +64,7 @@ impl Material {
     }
 }
 
-/// Configures TLS 1.3 without resumption, because a resumed connection could outlive the validity of a certificate.
+/// Disables resumption, because a resumed connection could outlive a certificate's validity.
 fn server(
     provider: &Arc<CryptoProvider>,
     clients: Arc<dyn ClientCertVerifier>,

@@ -1,5 +1,5 @@
-//! Requires the cluster's name in clients' certificates, because the authority may issue
-//! certificates to others.
+//! The authority may issue certificates to processes outside the cluster, so clients' certificates
+//! need its name.
 
 use std::sync::Arc;
 

@@ -1,5 +1,3 @@
-//! A dialled connection, until its peer has accepted this process's certificate.
-//!
 //! In TLS 1.3 the dialer's handshake ends before the listener has verified the dialer. The
 //! listener's first bytes show the verdict: an alert means refusal, anything else acceptance.
 

@@ -1,5 +1,3 @@
-//! Reloads certificate files while the process runs.
-//!
 //! Files are compared by content, because Kubernetes swaps their directory and other tools write in
 //! place.
 
@@ -17,7 +15,7 @@ use super::validity::Validity;
 pub(super) trait Source: Send + Sync + 'static {
     type Made: Send + Sync + 'static;
 
-    /// Names the certificate's owner in the log, after the words "a new certificate of".
+    /// Follows "a new certificate of" in the log.
     fn whose(&self) -> &str;
     fn read(&self) -> Result<Contents, TlsError>;
     fn make(&self, contents: &Contents) -> Result<Self::Made, TlsError>;
@@ -48,7 +46,7 @@ impl<S: Source> Renewed<S> {
         Arc::clone(&self.current.read().made)
     }
 
-    /// Reads the files. Keeps their contents if they are new and valid.
+    /// Keeps the files' contents if they are new and valid.
     fn look(&self) -> Result<Option<Arc<S::Made>>, TlsError> {
         let contents = self.source.read()?;
         if contents == self.current.read().contents {

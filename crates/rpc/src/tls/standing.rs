@@ -1,5 +1,3 @@
-//! The permissions that a peer's certificate grants: all, or work for the pools that it names.
-
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -10,7 +8,7 @@ use webpki::EndEntityCert;
 
 use super::stream::ConnectInfo;
 
-/// Stands between a pool's name and the cluster's in a certificate: `search.pool.shoal`.
+/// Separates a pool's name and the cluster's in a certificate: `search.pool.shoal`.
 const POOL: &str = ".pool.";
 const ANY: &str = "*";
 
@@ -52,7 +50,7 @@ impl Standing {
         info.map(|info| info.standing.clone()).unwrap_or_default()
     }
 
-    /// Returns why the peer may not work for `pool`, for the logs of both sides. `None` if it may.
+    /// Returns why the peer may not work for `pool`, for both sides' logs.
     pub(crate) fn refuses(&self, pool: &str) -> Option<String> {
         let Self::Worker(pools) = self else {
             return None;
@@ -64,7 +62,7 @@ impl Standing {
         })
     }
 
-    /// Returns why a node may not use the certificate. The text continues a sentence after "the certificate".
+    /// Returns why a node may not use the certificate, to follow "the certificate".
     pub(super) fn no_node(&self) -> Option<String> {
         let Self::Worker(pools) = self else {
             return None;
@@ -75,7 +73,7 @@ impl Standing {
         ))
     }
 
-    /// Refuses a peer whose certificate permits only work, and logs this.
+    /// Refuses and logs a peer whose certificate permits only work.
     pub(crate) fn expect_node(&self, what: &str) -> Result<(), Status> {
         let Some(why) = self.no_node() else {
             return Ok(());
@@ -90,7 +88,7 @@ impl Standing {
     }
 }
 
-/// Verifies that a peer is a node. Rejects workers' certificates, because workers do not listen.
+/// Rejects workers' certificates, because workers do not listen.
 #[derive(Debug)]
 pub(super) struct Nodes {
     inner: Arc<dyn ServerCertVerifier>,

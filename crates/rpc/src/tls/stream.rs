@@ -1,5 +1,3 @@
-//! An accepted connection, with TLS or without.
-
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! Records with which peers TLS worked lately. A listener does not record refusals, because anyone could cause them.
+//! A listener does not record refusals, because anyone could cause them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Maximum number of remembered addresses. A new one replaces the one that was dialled longest ago.
+/// A new address replaces the one that was dialled longest ago.
 const MOST: usize = 1024;
 const LONGEST_REASON: usize = 256;
 

@@ -1,5 +1,3 @@
-//! Collects calls whose results are safe, until their worker is told.
-
 use parking_lot::Mutex;
 use shoal_ports::CallId;
 
@@ -7,16 +5,16 @@ use crate::convert::call::id_out;
 use crate::proto::worker::v1::Acknowledge;
 use crate::proto::worker::v1::node_frame::Frame;
 
-/// Number of calls at which the worker is told at once.
+/// At this many calls, Shoal tells the worker at once.
 const MOST: usize = 64;
 
-/// Calls whose results the worker may drop. The worker is told together with the next load report, which saves a frame
-/// for each call.
+/// Calls whose results the worker may drop. The next load report tells the worker, which saves a
+/// frame for each call.
 #[derive(Default)]
 pub(super) struct Acknowledged(Mutex<Vec<CallId>>);
 
 impl Acknowledged {
-    /// Adds a call. Returns the frame for the worker, if it is due.
+    /// Returns the frame for the worker, if it is due.
     pub(super) fn add(&self, call: CallId) -> Option<Frame> {
         let mut calls = self.0.lock();
         calls.push(call);

@@ -1,5 +1,3 @@
-//! Reads one link from a worker.
-
 use std::sync::Arc;
 
 use futures::{StreamExt as _, stream};
@@ -92,7 +90,7 @@ impl Drive {
         }
     }
 
-    /// Reads until the worker ends its half of the link, even while this node leaves.
+    /// Reads until the worker ends its half of the link.
     pub(super) async fn hear_out(&mut self) {
         while let Ok(_) | Err(LinkError::Left(_)) = self.next().await {}
     }

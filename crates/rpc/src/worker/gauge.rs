@@ -1,10 +1,8 @@
-//! Estimates a worker's load between its reports.
-
 use parking_lot::Mutex;
 use shoal_ports::WorkerLoad;
 
-/// The load that a worker last reported, adjusted by the calls started and ended since. Without this, a node would send
-/// all calls to a worker that was just idle.
+/// A worker's last reported load, adjusted by the calls started and ended since. Otherwise a node
+/// would send all calls to a worker that was just idle.
 #[derive(Default)]
 pub(super) struct Gauge(Mutex<Reading>);
 
@@ -15,7 +13,7 @@ struct Reading {
 }
 
 impl Gauge {
-    /// Records a report of the worker. Returns whether the worker has capacity again.
+    /// Returns whether the worker has capacity again.
     pub(super) fn report(&self, load: WorkerLoad) -> bool {
         let now = Reading {
             reported: load,

@@ -1,5 +1,3 @@
-//! One link to a worker, and its flights, which end with it.
-
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -26,13 +24,12 @@ pub(super) struct Link {
     pub(super) replaced: CancellationToken,
     version: u32,
     pub(super) credit: u64,
-    /// Maximum bytes that a reader may leave unread: the credit, and the frame that exceeds it.
+    /// A reader's maximum unread bytes: the credit, and the frame that exceeds it.
     most_unread: u64,
     gauge: Arc<Gauge>,
     flights: Mutex<Option<ByFlight<Arc<LinkedCall>>>>,
 }
 
-/// Why the first frame of a flight was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unsent {
     /// The link has ended, or the worker has said goodbye.
@@ -135,8 +132,8 @@ impl Link {
         }
     }
 
-    /// Queues a frame of a flight; 0 means no flight. If the frame is too long, an answer becomes an error, because the
-    /// tool waits for it, and a cancellation loses its reason.
+    /// Queues a frame; flight 0 means none. If the frame is too long, an answer becomes an error,
+    /// because the tool waits for it, and a cancellation loses its reason.
     pub(super) fn send(&self, flight: u64, frame: Frame) {
         let needed = match &frame {
             Frame::Answer(answer) => Some(Frame::Answer(Answer {

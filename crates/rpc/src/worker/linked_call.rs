@@ -1,5 +1,3 @@
-//! One reader of one call, at the node. It lives as long as its link.
-
 use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
 
@@ -13,7 +11,7 @@ use crate::proto::worker::v1::Event;
 
 pub(super) struct LinkedCall {
     pub(super) number: u64,
-    /// Whether the flight starts a call, so that it adds to the worker's load.
+    /// The flight starts a call, so it adds to the worker's load.
     pub(super) is_start: bool,
     state: Mutex<State>,
 }
@@ -33,7 +31,7 @@ struct State {
     stopping: bool,
     /// Senders that are dropped when the tool has stopped or the link breaks.
     until_over: Vec<oneshot::Sender<()>>,
-    /// Whether the call's events are still read, and whether the call is still controlled.
+    /// Whether the call's events are read, and whether the call is controlled.
     reader: bool,
     steer: bool,
 }
@@ -60,11 +58,11 @@ pub(super) enum Holder {
     Both,
 }
 
-/// The frame that the worker must get after a part of the flight was dropped.
+/// The frame to send to the worker after a part of the flight was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Left {
     Held,
-    /// Only the control is left: the events are no longer read.
+    /// The events are no longer read.
     Steered,
     Empty,
 }
@@ -92,13 +90,13 @@ impl LinkedCall {
         }
     }
 
-    /// Notes that the worker accepted the call. `name` is the worker's name for this reader, or 0.
+    /// `name` is the worker's name for this reader, or 0.
     pub(super) fn accepted(&self, name: u64) {
         self.change(|state| state.run(name));
     }
 
-    /// Queues an event. The reader may be `most` bytes behind. `tells_stops` says that the worker will report when the
-    /// tool of a stopped call has stopped, for which the flight stays.
+    /// Queues an event. The reader may be `most` bytes behind. With `tells_stops`, the flight stays
+    /// until the worker reports that the stopped call's tool has stopped.
     pub(super) fn event(&self, event: Event, most: u64, tells_stops: bool) -> Arrived {
         let mut arrived = Arrived::More;
         self.change(|state| {
@@ -138,7 +136,7 @@ impl LinkedCall {
         self.state.lock().stopping
     }
 
-    /// Waits until the tool has stopped; `None` if it has, or if the worker does not report this.
+    /// `None` if the tool has stopped, or if the worker does not report this.
     pub(super) fn until_over(&self) -> Option<oneshot::Receiver<()>> {
         let mut state = self.state.lock();
         if state.is_over() && !state.stopping {
@@ -170,8 +168,8 @@ impl LinkedCall {
         self.state.lock().name
     }
 
-    /// Records an answer that was sent. The receiver gets whether its question was open. `None` if the call has ended
-    /// or another reader replaced this one.
+    /// Records a sent answer. The receiver gets whether its question was open. `None` if the call
+    /// has ended or another reader replaced this one.
     pub(super) fn answers(&self, ask: AskId) -> Option<oneshot::Receiver<bool>> {
         let mut state = self.state.lock();
         let (taken, fate) = oneshot::channel();
@@ -210,14 +208,14 @@ impl LinkedCall {
         }
     }
 
-    /// Waits for the worker's reaction to the flight. Returns its first event, if any, or its refusal as the error.
+    /// Returns the flight's first event, if any, or the worker's refusal.
     pub(super) fn poll_opened(
         &self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Event>, CallFailure>> {
         let mut state = self.state.lock();
         if let Some(event) = &state.first {
-            // If the call's end is its only event, return it at once.
+            // The call's end is its only event.
             let alone = event.sequence == 1 && is_end(event);
             return Poll::Ready(Ok(if alone { state.first.take() } else { None }));
         }
@@ -231,7 +229,7 @@ impl LinkedCall {
         }
     }
 
-    /// Returns the call's next event, and the credit to grant the worker, if any.
+    /// Returns the next event, and any credit to grant the worker.
     pub(super) fn poll_event(
         &self,
         credit: u64,

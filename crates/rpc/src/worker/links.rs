@@ -1,5 +1,3 @@
-//! The workers linked to a node, from their first hello until the node gives them up.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -59,7 +57,7 @@ pub(super) struct WorkerLinksInner {
 
 struct LinkedWorker {
     peer: Arc<WorkerPeer>,
-    /// Whether the worker is in the set, so that the dispatcher knows it.
+    /// The dispatcher knows the worker.
     added: bool,
 }
 
@@ -73,7 +71,7 @@ impl WorkerLinks {
         workers
     }
 
-    /// Ends every link and accepts no more links. Running calls continue at their workers.
+    /// Ends every link and accepts no more. Running calls continue at their workers.
     pub fn close(&self) {
         self.shared.closing.cancel();
     }
@@ -87,8 +85,8 @@ impl WorkerLinksInner {
         Some(pool)
     }
 
-    /// Returns the state of a worker. If the worker has restarted, gives up its former state, because the worker has
-    /// forgotten its calls.
+    /// If the worker has restarted, gives up its former state, because the worker has forgotten its
+    /// calls.
     pub(super) fn peer(&self, id: &WorkerId, incarnation: u64) -> Arc<WorkerPeer> {
         let mut peers = self.peers.lock();
         if let Some(entry) = peers.get(id)
@@ -112,7 +110,8 @@ impl WorkerLinksInner {
         peer
     }
 
-    /// Reads a link until it ends. Then gives the worker up if its process is gone or it does not link again in time.
+    /// Reads a link until it ends. Gives the worker up if its process is gone or does not link
+    /// again in time.
     pub(super) async fn run(
         self: Arc<Self>,
         mut drive: Drive,
@@ -175,13 +174,13 @@ impl WorkerLinksInner {
         Ok(())
     }
 
-    /// Removes a worker that said goodbye, and reads its refusals of late calls. This side of the link ends last,
-    /// because the worker's process exits after that.
+    /// Removes a worker that said goodbye, and reads its refusals of late calls. This side ends the
+    /// link last, because the worker's process exits then.
     async fn part(&self, drive: &mut Drive) {
         drive.peer.part();
         self.remove(&drive.peer);
         drive.link.outbox.finish("goodbye");
-        // A failure is harmless: giving the worker up fails the calls without an answer.
+        // A failure is harmless: giving the worker up fails the unanswered calls.
         let _ = timeout(self.config.handshake_timeout, drive.hear_out()).await;
         drive.link.outbox.close(None);
         drive.peer.give_up(None);

@@ -1,5 +1,3 @@
-//! The node's state of one worker, which outlives the worker's links. Flights end with their link.
-
 mod subscriptions;
 
 use std::collections::{BTreeSet, HashMap};
@@ -32,9 +30,9 @@ pub(super) struct WorkerPeer {
     pub(super) own_lists: watch::Sender<OwnLists>,
     pub(super) gauge: Arc<Gauge>,
     acknowledged: Acknowledged,
-    /// The ledger number that the worker last reported; `None` if it has no ledger.
+    /// The worker's last reported number; `None` without a ledger.
     ledger: Mutex<Option<u64>>,
-    /// A number that identifies this state to the worker.
+    /// Identifies this state to the worker.
     memory: u64,
     last: AtomicU64,
     state: Mutex<PeerState>,
@@ -55,7 +53,6 @@ enum LinkState {
     Down,
     /// The worker has said goodbye, so no new calls start.
     Parting(Arc<Link>),
-    /// The worker was given up.
     Gone,
 }
 
@@ -152,7 +149,8 @@ impl WorkerPeer {
         }
     }
 
-    /// Adds a link in place of an earlier one, and welcomes the worker. `None` if the node has given the worker up.
+    /// Replaces an earlier link, and welcomes the worker. `None` if the node has given the worker
+    /// up.
     pub(super) fn join(
         &self,
         outbox: Arc<Outbox<NodeFrame>>,
@@ -176,7 +174,7 @@ impl WorkerPeer {
         Some(link)
     }
 
-    /// Ends the link with this number, or any link if there is none, together with its flights. Returns whether the
+    /// Ends the link with this number, or any link, together with its flights. Returns whether the
     /// worker had such a link.
     pub(super) fn broke(&self, number: Option<u64>) -> bool {
         let mut state = self.state.lock();
@@ -191,8 +189,8 @@ impl WorkerPeer {
         true
     }
 
-    /// Gives the worker up, unless it has linked again since the link with this number. Without a number, gives it up
-    /// in any case. Returns whether it was given up now.
+    /// Gives the worker up, unless it has linked again since link `number`. Returns whether this
+    /// call gave it up.
     pub(super) fn give_up(&self, number: Option<u64>) -> bool {
         let mut state = self.state.lock();
         let goes = match &state.link_state {
@@ -212,7 +210,7 @@ impl WorkerPeer {
         true
     }
 
-    /// Notes the worker's goodbye: no new calls start from now on.
+    /// After the goodbye, no new calls start.
     pub(super) fn part(&self) {
         let mut state = self.state.lock();
         state.link_state = match std::mem::replace(&mut state.link_state, LinkState::Gone) {

@@ -1,5 +1,3 @@
-//! A running call as its caller holds it: its events and its control.
-
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -52,7 +50,7 @@ pub(super) async fn opened(
     })
 }
 
-/// One of the two parts of a flight, its events or its control. Releases it on drop.
+/// A flight's events or its control. Releases its part on drop.
 struct CallShare {
     link: Arc<Link>,
     flight: Arc<LinkedCall>,
@@ -97,7 +95,7 @@ impl Stream for Reader {
                 link.outbox
                     .push_now(Frame::Credit(Credit { flight, bytes }));
             }
-            // Decode here and not in the link's task, so that long texts do not delay the link.
+            // Decoded outside the link's task, so that long texts do not delay the link.
             if let Some(event) = event_in(event) {
                 return Poll::Ready(Some(event));
             }

@@ -1,5 +1,3 @@
-//! A worker of another process behind the `Worker` trait.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,9 +22,9 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// A worker of another process.
 ///
-/// It may have no link for up to [`LinkConfig::rejoin`](crate::LinkConfig::rejoin). Then [`load`](Worker::load) reports
-/// a capacity of 0 and no call can start. Running calls continue at the worker. Their events end here with the link,
-/// and their readers attach again.
+/// It may have no link for up to [`LinkConfig::rejoin`](crate::LinkConfig::rejoin). Then
+/// [`load`](Worker::load) reports a capacity of 0. Running calls continue at the worker, and their
+/// readers attach again.
 ///
 /// # Cancel safety
 /// Dropping the future of [`start`](Worker::start) detaches from the call, which may still run.
@@ -39,7 +37,8 @@ impl RemoteWorker {
         Self { peer }
     }
 
-    /// Opens a flight for a call that may be running. If its frame cannot be sent, the call counts as lost.
+    /// Opens a flight for a call that may be running, and counts it as lost if the frame cannot be
+    /// sent.
     async fn open_or_lose(
         &self,
         frame: impl FnOnce(u64) -> Frame,
@@ -146,8 +145,7 @@ impl Worker for RemoteWorker {
     }
 }
 
-/// Returns the failure of a call that was not sent. If the call is `bound` to the worker, only the worker may refuse
-/// it.
+/// Only the worker may refuse a call that is `bound` to it.
 fn unsent(bound: bool, failure: CallFailure) -> CallFailure {
     match failure {
         CallFailure::NotExecuted { reason } | CallFailure::Overloaded { reason, .. } if bound => {

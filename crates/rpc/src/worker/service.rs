@@ -1,5 +1,3 @@
-//! The gRPC service of worker links.
-
 use std::sync::Arc;
 
 use shoal_ports::WorkerId;
@@ -48,7 +46,7 @@ impl WorkerLink for WorkerService {
             return Err(Status::invalid_argument("the hello names no worker"));
         }
         let id = WorkerId::new(hello.worker);
-        // A worker may take over the id of another worker only if it may work for that one's pool.
+        // A worker may take over another worker's id only if it may work for that worker's pool.
         if let Some(why) = shared.pool_of(&id).and_then(|pool| standing.refuses(&pool)) {
             tracing::warn!(worker = %id, why, "a worker was refused");
             return Err(Status::failed_precondition(why));

@@ -1,5 +1,3 @@
-//! Announcements, load, resource updates, nodes and goodbyes between workers and nodes.
-
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! A worker that leaves while calls are on their way: each side hears everything that the other has
-//! sent.
+//! Each side hears everything that the other has sent before the worker leaves.
 
 use std::time::Duration;
 

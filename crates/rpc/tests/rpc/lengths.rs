@@ -1,5 +1,3 @@
-//! Texts beyond the limit, and texts that are not JSON.
-
 use shoal_ports::{AskId, CallFailure, CallOutcome};
 use shoal_protocol::{Outcome, RawJson};
 

@@ -95,8 +95,7 @@ pub(crate) fn wire_call(call: &Call) -> wire::Call {
     }
 }
 
-/// Reads a call to its end despite broken links, like the dispatcher, and checks for gaps and
-/// duplicates.
+/// Reads a call to its end despite broken links, and checks for gaps and duplicates.
 pub(crate) struct Following {
     remote: Arc<dyn Worker>,
     call: Call,

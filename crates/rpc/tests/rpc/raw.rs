@@ -1,5 +1,3 @@
-//! Peers that send arbitrary frames.
-
 use shoal_rpc::proto::types::v1::{Limits, Versions};
 use shoal_rpc::proto::worker::v1::worker_frame::Frame;
 use shoal_rpc::proto::worker::v1::worker_link_client::WorkerLinkClient;

@@ -1,5 +1,3 @@
-//! A node that sends arbitrary frames to a worker.
-
 use std::collections::VecDeque;
 
 use shoal_rpc::proto::types::v1::{Limits, Ping};

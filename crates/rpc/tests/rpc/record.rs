@@ -1,5 +1,3 @@
-//! A call of a scripted worker.
-
 use std::sync::Arc;
 use std::time::Duration;
 

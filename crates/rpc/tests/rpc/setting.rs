@@ -1,5 +1,3 @@
-//! A node with a listener, and its linked workers and edges.
-
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,5 +1,3 @@
-//! Answers, cancels, and changing readers.
-
 use futures::FutureExt as _;
 use shoal_ports::{AskId, Attach, Call, CallFailure, CallId, CallOutcome, Epoch, StateRequest};
 use shoal_protocol::{Outcome, RawJson};

@@ -1,5 +1,3 @@
-//! Mutual TLS on links.
-
 mod authority;
 mod files;
 mod mixed;

@@ -1,5 +1,3 @@
-//! The frames that a worker sends.
-
 use bytes::Bytes;
 use shoal_ports::AskId;
 use shoal_protocol::RawJson;

@@ -1,5 +1,3 @@
-//! Writes a session's record. Each write is one [`Step`].
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -26,24 +24,21 @@ pub(crate) enum Write {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Save,
-    /// Enters the claim and the record again in a store that lost them.
+    /// The store lost the claim and the record.
     Restore,
     Release,
     Remove,
 }
 
 impl LiveSession {
-    /// Writes the session's record.
-    ///
-    /// # Errors
-    /// The store's error; `Stale` if the session has a newer owner.
+    /// Fails with the store's error; `Stale` if the session has a newer owner.
     pub(crate) async fn write_record(self: &Arc<Self>, step: Step) -> Result<(), StoreError> {
         let written = self.write(|reply| Write::Record(step, reply)).await;
         written.unwrap_or(Err(StoreError::NotFound))
     }
 
-    /// Stores a change of the tools' state and returns the answer. `None` leaves the request to the session's next
-    /// owner.
+    /// Stores a change of the tools' state and returns the answer. `None` leaves the request to the
+    /// next owner.
     pub(crate) async fn keep(
         self: &Arc<Self>,
         call: CallId,
@@ -124,7 +119,7 @@ impl Work {
         }
     }
 
-    /// Removes the record. Retries, because a record that stays would bring the session back.
+    /// Retries, because a record that stays would bring the session back.
     async fn remove_surely(&self) -> Result<(), StoreError> {
         let live = &self.live;
         let until = Instant::now() + self.node.config.begin_patience;
@@ -137,7 +132,7 @@ impl Work {
         }
     }
 
-    /// Stores the record. Retries, because after an unconfirmed write only a confirmed one shows what the store has.
+    /// Retries, because after an unconfirmed write only a confirmed one shows what the store has.
     async fn save_surely(&self, record: Bytes) -> Result<(), StoreError> {
         let live = &self.live;
         let until = Instant::now() + self.node.config.begin_patience;

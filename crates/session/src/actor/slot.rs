@@ -1,5 +1,3 @@
-//! Holds a session's actor while the session needs one.
-
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -49,8 +47,8 @@ impl ActorSlot {
 }
 
 impl LiveSession {
-    /// Sends a message to the session's actor and returns the reply, unless more than `most` messages wait. The actor
-    /// processes the message even if the caller leaves. Call within a runtime.
+    /// Returns the actor's reply, unless more than `most` messages wait. The actor processes the
+    /// message even if the caller leaves. Call within a runtime.
     pub(crate) async fn ask<T>(
         self: &Arc<Self>,
         most: usize,
@@ -65,7 +63,7 @@ impl LiveSession {
         let _ = self.send(usize::MAX, message, None);
     }
 
-    /// Has the actor write the record, even while it works on another message.
+    /// The actor writes the record even while it works on another message.
     pub(super) async fn write<T>(
         self: &Arc<Self>,
         write: impl FnOnce(oneshot::Sender<T>) -> Write,
@@ -106,7 +104,7 @@ impl LiveSession {
             writes: written,
             released: false,
         };
-        // Spawning fails only for a name in use, and this actor has no name.
+        // Fails only for a name in use, and this actor has none.
         let (actor, _) = ActorRuntime::spawn_instant(None, SessionActor, work).ok()?;
         Some(Running {
             actor,

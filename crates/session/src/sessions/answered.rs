@@ -1,5 +1,3 @@
-//! Looks in the log of the standalone stream for answers to requests.
-
 use shoal_ports::{GatewayError, LogError};
 use shoal_protocol::{EventId, RawJson, RequestId, StreamId};
 
@@ -7,20 +5,21 @@ use super::Node;
 use crate::live::{LiveSession, log_failed};
 
 const PAGE: usize = 64;
-/// How many events to look back if the log lacks its oldest events or was renumbered.
+/// Events to look back if the log lacks its oldest events or was renumbered.
 const LOOKED_BACK: [u64; 3] = [1024, 128, 16];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answered {
     All,
-    /// The log is complete and has no answer to any of the requests.
+    /// The complete log has no answer.
     Nothing,
-    /// The log has answers to some of the requests, or is incomplete.
+    /// The log has some answers, or is incomplete.
     Unknown,
 }
 
 impl Node {
-    /// Looks for answers to `requests` in the log. Request ids are unique within a session (basic, Requests).
+    /// Looks in the standalone stream's log for answers. Request ids are unique within a session
+    /// (basic, Requests).
     pub(super) async fn answered(
         &self,
         live: &LiveSession,

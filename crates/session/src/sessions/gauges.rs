@@ -1,5 +1,3 @@
-//! Gauges of sessions.
-
 use std::sync::{Arc, Weak};
 
 use shoal_telemetry::metrics::{ActorKind, Registration, SessionState, metrics};

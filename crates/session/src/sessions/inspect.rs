@@ -1,5 +1,3 @@
-//! Reports on this node's sessions for operators.
-
 use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,7 +23,8 @@ impl Sessions {
         self.node.list(filter, limit)
     }
 
-    /// Reports on one session, without its calls. `None` if this node does not own it. Does not wake the session.
+    /// Reports on one session, without its calls and without waking it. `None` if this node does
+    /// not own it.
     pub async fn detail(&self, session: &SessionId) -> Option<SessionDetail> {
         self.node.detail(session).await
     }

@@ -1,5 +1,3 @@
-//! Removes a session from this node. The session's actor carries this out.
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -23,12 +21,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 pub(crate) enum Leave {
     Passivate,
-    /// Releases the session to any other node. Its calls run on.
+    /// Calls run on.
     HandOver(Arc<Patience>),
-    /// Releases the session to any other node. Its calls are stopped.
+    /// Calls are stopped.
     ShutDown(Arc<Patience>),
     Lost,
-    /// Ends the session and stops its calls with a reason.
+    /// Stops the calls with a reason.
     End {
         why: EndReason,
         told: &'static str,
@@ -39,8 +37,8 @@ pub(crate) enum Leave {
 const SHUTTING_DOWN: &str = "the server is shutting down";
 
 impl Node {
-    /// Removes the session from this node. Returns whether it has left. The actor completes this even if the caller
-    /// leaves, and holds the session's lock `alone` meanwhile.
+    /// Returns whether the session has left. The actor completes this even if the caller leaves,
+    /// and holds the session's lock `alone` meanwhile.
     pub(super) async fn leave(
         &self,
         live: &Arc<LiveSession>,
@@ -49,14 +47,14 @@ impl Node {
     ) -> bool {
         match &how {
             Leave::Passivate | Leave::Lost => {}
-            // Stop the calls' appends first. Their further events wait at the workers.
+            // The calls' appends stop first. Further events wait at the workers.
             Leave::HandOver(_) => live.streams.stop_writing(),
             Leave::ShutDown(_) => live.streams.begin_end(SHUTTING_DOWN),
-            // Set the reason first, because the calls' answers contain it.
+            // Set first, because the calls' answers contain the reason.
             Leave::End { told, .. } => live.streams.begin_end(told),
         }
         let most = match how {
-            // A message that waits for the actor counts as use.
+            // A waiting message counts as use.
             Leave::Passivate => 0,
             _ => usize::MAX,
         };
@@ -79,7 +77,7 @@ impl Node {
             return false;
         }
         match live.write_record(Step::Save).await {
-            // Keep the session, because only this node can restore writes that the store lost.
+            // Only this node can restore writes that the store lost.
             Err(error) if error.is_outage() => {
                 tracing::debug!(session = %live.id, %error, "a session stays in memory while the store is unreachable");
                 live.stay();
@@ -124,8 +122,8 @@ impl Node {
         true
     }
 
-    /// Releases the session once the store has its streams and record. Waits during an outage, because the next owner
-    /// knows only what the store has.
+    /// Waits for the store to have streams and record, also during an outage, because the next
+    /// owner knows only what the store has.
     async fn release(&self, live: &Arc<LiveSession>, patience: &Patience) -> bool {
         let release = async || {
             live.streams.confirm().await?;

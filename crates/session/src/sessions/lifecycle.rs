@@ -1,5 +1,3 @@
-//! Opens a session and ends it for its client.
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -102,7 +100,7 @@ impl Node {
         if task_adoption::runs(&live) {
             self.task_lists.begin(&live.id, &live.principal);
         }
-        // Before requests can find the session and change its subscriptions.
+        // Precedes requests, which may change the session's subscriptions.
         self.subscribe_again(&live, missing);
         live
     }
@@ -122,7 +120,7 @@ impl Node {
         live.streams.end();
     }
 
-    /// Stores and releases every session, and stops running calls.
+    /// Stores and releases all sessions, and stops running calls.
     pub(crate) async fn release_all(&self) {
         let patience = Arc::new(Patience::new(self.config.begin_patience));
         let leaving = futures::stream::iter(self.all_live()).for_each_concurrent(AT_ONCE, |live| {
@@ -136,7 +134,7 @@ impl Node {
 
     pub(crate) async fn close(self: &Arc<Self>, to: &SessionRef) -> Result<(), GatewayError> {
         let live = self.find(to).await?;
-        // Check, because a session that another node owns would return from its record.
+        // A session that another node owns would return from its record.
         self.driver.check_ownership(&live).await?;
         let told = "the session was ended by its client";
         let ended = self.end_if_here(to, EndReason::Deleted, told).await;

@@ -1,5 +1,3 @@
-//! Serves GET: opens the standalone stream and resumes any stream.
-
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
@@ -31,7 +29,7 @@ impl Node {
         Err(self.being_moved())
     }
 
-    /// Opens or resumes a stream. `None` if the session is falling asleep.
+    /// `None` if the session is falling asleep.
     async fn listen_to(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
@@ -91,14 +89,14 @@ impl Node {
         resumed
     }
 
-    /// Begins to read for the connection. `None` if the session is falling asleep.
+    /// `None` if the session is falling asleep.
     async fn attached(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
         attachment: Attachment,
     ) -> Option<EventStream> {
         let reader = attachment.generation();
-        // Create the listener first, so that it is removed even if the connection closes meanwhile.
+        // Created first, so that its drop removes it even if the connection closes meanwhile.
         let listener = Listener {
             node: Arc::downgrade(self),
             live: live.clone(),
@@ -113,7 +111,7 @@ impl Node {
     }
 }
 
-/// A connection that listens for the session's news. Removed from the session on drop.
+/// Removed from the session on drop.
 struct Listener {
     node: Weak<Node>,
     live: Arc<LiveSession>,

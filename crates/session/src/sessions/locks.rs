@@ -19,20 +19,20 @@ pub(crate) struct Alone {
     turn: Turn,
 }
 
-/// A task that holds the lock or waits for it. The last task removes the lock from the table.
+/// A task that holds the lock or waits for it. The last one removes the lock.
 struct Turn {
     locks: Arc<DashMap<SessionId, Arc<Mutex<()>>, RandomState>>,
     session: SessionId,
 }
 
 impl SessionLocks {
-    /// Locks a session. Cancellation safe, but a dropped future loses its place in the queue.
+    /// Cancellation safe, but a dropped future loses its place in the queue.
     pub(crate) async fn lock(&self, session: &SessionId) -> Alone {
         let turn = Turn {
             locks: self.locks.clone(),
             session: session.clone(),
         };
-        // The order matters: if this future is dropped, `lock` is dropped before `turn`.
+        // In this order, dropping the future drops `lock` before `turn`.
         let lock = self.locks.entry(session.clone()).or_default().clone();
         let guard = lock.lock_owned().await;
         Alone { guard, turn }
@@ -46,7 +46,7 @@ impl SessionLocks {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        // Only the table itself still refers to the lock.
+        // Only the table refers to the lock.
         let unused = |_: &SessionId, lock: &Arc<Mutex<()>>| Arc::strong_count(lock) == 1;
         self.locks.remove_if(&self.session, unused);
     }

@@ -1,5 +1,3 @@
-//! A node's sessions.
-
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -96,7 +94,7 @@ impl Node {
         })
     }
 
-    /// Returns the milliseconds since the node started.
+    /// In milliseconds since the node started.
     pub(crate) fn now(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
@@ -210,7 +208,7 @@ impl Node {
         }
     }
 
-    /// Finds the session for its caller and checks that this node owns it. Wakes a passivated session.
+    /// Checks the caller and this node's ownership. Wakes a passivated session.
     pub(crate) async fn find(
         self: &Arc<Self>,
         to: &SessionRef,

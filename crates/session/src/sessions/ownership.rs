@@ -1,5 +1,3 @@
-//! Moves sessions between nodes.
-
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -31,10 +29,11 @@ const ASKED_AT_ONCE: usize = 500;
 const ASKED_WITHIN: Duration = Duration::from_millis(250);
 
 impl Node {
-    /// Wakes a session that this node passivated, or that has no owner, and claims it.
+    /// Wakes and claims a session that this node passivated or that has no owner.
     ///
     /// # Errors
-    /// `Moved` if another node owns the session, this node accepts no sessions, or only a hint points here.
+    /// `Moved` if another node owns the session, this node accepts no sessions, or only a hint
+    /// points here.
     pub(super) async fn wake(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -44,7 +43,7 @@ impl Node {
             return Ok(live);
         }
         let (node, to) = (self.clone(), to.clone());
-        // In a task, because a claim must complete even if the caller leaves.
+        // A claim must complete even if the caller leaves.
         in_task(async move { node.wake_alone(&alone, &to).await }).await
     }
 
@@ -69,7 +68,7 @@ impl Node {
         }
     }
 
-    /// Whether the session is passivated on this node. Counts as use of the session.
+    /// Whether this node passivated the session, which counts as use.
     fn known(&self, to: &SessionRef) -> Result<bool, GatewayError> {
         let now = self.now();
         let used = self.table.passive(&to.session, |passive| {
@@ -127,14 +126,15 @@ impl Node {
         for uri in passive.updated {
             let params = RawJson::of(&serde_json::json!({ "uri": uri }));
             let updated = Input::ResourceUpdated { uri, params };
-            // The session cannot be falling asleep, because that needs the lock held here.
+            // The lock held here keeps the session from falling asleep.
             let _ = self.tell(&live, updated).await;
         }
         Ok(live)
     }
 
-    /// Fails a passivated task whose record has no end. Only ended tasks are passivated, so the store has lost writes.
-    /// The failure is stored first, because the next owner could otherwise resume the call.
+    /// Fails a passivated task without an end: only ended tasks are passivated, so the store has
+    /// lost writes. The failure is stored first, because otherwise the next owner could resume the
+    /// call.
     async fn settle_lost(
         &self,
         to: &SessionRef,
@@ -212,7 +212,7 @@ impl Node {
         }
     }
 
-    /// Returns the evidence that the owner is gone. Fails with `Moved` if there is none.
+    /// Fails with `Moved` without evidence that the owner is gone.
     async fn evidence_against(&self, owner: NodeId) -> Result<Evidence, GatewayError> {
         let evidence = match self.liveness.get() {
             Some(liveness) => liveness.evidence_against(&owner).await,
@@ -221,11 +221,11 @@ impl Node {
         evidence.ok_or(GatewayError::Moved { owner: Some(owner) })
     }
 
-    /// Asks the store who owns the session if this node's lease is uncertain. If the store cannot answer, only a task's
-    /// request fails.
+    /// Asks the store for the owner if this node's lease is uncertain.
     ///
     /// # Errors
-    /// `Moved` if another node owns the session; `Unavailable` for a task if the store cannot answer.
+    /// `Moved` if another node owns the session; `Unavailable` for a task if the store cannot
+    /// answer.
     pub(super) async fn make_certain(&self, live: &LiveSession) -> Result<(), GatewayError> {
         let asked = timeout(ASKED_WITHIN, self.driver.check_ownership(live)).await;
         match asked {

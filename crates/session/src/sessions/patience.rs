@@ -1,15 +1,14 @@
-//! The time for which leaving sessions wait for a store that is away.
-
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// The total waiting time, as a multiple of the longest single outage.
+/// A multiple of the longest single outage.
 const OUTAGES: u32 = 3;
 
-/// The time for which sessions that leave together wait for the store. They share it, so that an outage delays them
-/// once. A store that comes and goes delays them [`OUTAGES`] times as long at most.
+/// How long sessions that leave together wait for the store. They share this time, so that an
+/// outage delays them once. A store that comes and goes delays them [`OUTAGES`] times as long at
+/// most.
 pub(crate) struct Patience {
     most: Duration,
     waited: Mutex<Waited>,
@@ -29,7 +28,7 @@ impl Patience {
         }
     }
 
-    /// Notes a failure of the store. Returns whether to keep waiting.
+    /// Whether to keep waiting after a failure of the store.
     pub(super) fn lasts(&self) -> bool {
         let mut waited = self.waited.lock();
         let outage = (waited.away_since.get_or_insert_with(Instant::now)).elapsed();

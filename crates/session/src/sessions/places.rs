@@ -1,4 +1,4 @@
-//! The places for sessions on a node. Each place belongs to one session and is free again on drop.
+//! Each place belongs to one session and is free again on drop.
 
 use std::sync::Arc;
 
@@ -27,15 +27,14 @@ impl Places {
 
     pub(crate) fn take(&self, principal: &Principal) -> Result<Place, GatewayError> {
         let own = match *principal == Principal::anonymous() {
-            // Without authentication all callers are one principal.
+            // Without authentication, all callers are one principal.
             true => usize::MAX,
             false => self.config.limits.sessions_per_principal,
         };
         self.take_within(principal, own)
     }
 
-    /// Takes a place for a session from another node. Ignores the principal's limit, because that node admitted the
-    /// session.
+    /// Ignores the principal's limit, because another node admitted the session.
     ///
     /// # Errors
     /// If the node's limit is reached.

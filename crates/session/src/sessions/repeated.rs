@@ -1,4 +1,4 @@
-//! Handles repeated POSTs, which an edge sends if it has lost the first answer.
+//! An edge repeats a POST if it has lost the first answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,8 +24,8 @@ enum Found {
 }
 
 impl Node {
-    /// Answers from the calls of the earlier delivery, or delivers the body now. Looks again if the earlier delivery
-    /// arrives meanwhile.
+    /// Answers from the earlier delivery's calls, or delivers the body now. Looks again if the
+    /// earlier delivery arrives meanwhile.
     pub(super) async fn deliver_again(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -43,11 +43,12 @@ impl Node {
         }
     }
 
-    /// Finds the calls of the earlier delivery.
+    /// Finds the earlier delivery's calls.
     ///
-    /// The store finds a journaled call by its delivery. A bound call is in memory or at its worker. An answer of
-    /// another running request cannot reach the client: this method releases that request or waits for its end. A
-    /// single stream also has the answers of finished requests.
+    /// The store finds a journaled call by its delivery. A bound call is in memory or at its
+    /// worker. No answer of another running request can reach the client, so this method releases
+    /// that request or waits for its end. A single stream also has the answers of finished
+    /// requests.
     async fn find_delivered(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -90,8 +91,8 @@ impl Node {
         }
     }
 
-    /// Looks for the answers of finished requests on a single stream. There, calls are journaled first, so a call
-    /// without a journal entry or an answer was not begun.
+    /// A single stream's calls are journaled first, so a call without a journal entry or an answer
+    /// was not begun.
     async fn find_answered(
         &self,
         live: &LiveSession,

@@ -1,5 +1,3 @@
-//! The sessions of a node, live or passivated, each with its place.
-
 use std::collections::BTreeSet;
 use std::iter::Sum;
 use std::sync::Arc;
@@ -31,7 +29,7 @@ pub(crate) struct Passive {
     pub(crate) principal: Principal,
     pub(crate) epoch: Epoch,
     pub(crate) subscriptions: BTreeSet<String>,
-    /// When the session was last used, in milliseconds of the node's clock.
+    /// In milliseconds of the node's clock.
     pub(crate) last_used: u64,
     pub(crate) updated: BTreeSet<String>,
     pub(crate) has_ended: bool,
@@ -68,12 +66,12 @@ impl Table {
         self.0.insert(live.id.clone(), Entry { held, place });
     }
 
-    /// Returns the session if it is live, even if this node has lost it.
+    /// Also returns a session that this node has lost.
     pub(super) fn live(&self, session: &SessionId) -> Option<Arc<LiveSession>> {
         self.0.get(session)?.held.live().cloned()
     }
 
-    /// Returns all live sessions, including those that this node has lost.
+    /// Includes sessions that this node has lost.
     pub(super) fn all_live(&self) -> Vec<Arc<LiveSession>> {
         let entries = self.0.iter();
         entries.filter_map(|it| it.held.live().cloned()).collect()

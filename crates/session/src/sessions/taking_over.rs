@@ -1,12 +1,10 @@
-//! The trace and metrics of a take-over.
-
 use shoal_ports::{GatewayError, SessionRef};
 use shoal_protocol::TraceContext;
 use shoal_telemetry::metrics::{self, TakeOver, metrics};
 use shoal_telemetry::trace::{self, Span, attributes as key, names};
 use tokio::time::Instant;
 
-/// A take-over of a session. The calls that it resumes share its span.
+/// The calls that a take-over resumes share its span.
 pub(crate) struct TakingOver {
     since: Option<Instant>,
     outcome: TakeOver,

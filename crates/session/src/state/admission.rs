@@ -1,4 +1,4 @@
-//! Admitted requests. A request is in flight while its [`Admission`] exists.
+//! A request is in flight while its [`Admission`] exists.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -15,9 +15,9 @@ use super::{CallSlot, Came};
 #[derive(Default)]
 pub(crate) struct Admitted {
     calls: Mutex<Calls>,
-    /// Calls whose requests are answered while their tools still run.
+    /// Requests are answered while these calls' tools still run.
     outliving: Mutex<Vec<(RequestId, Arc<CallSlot>)>>,
-    /// Number of released admissions whose answers are not written yet.
+    /// Released admissions without written answers.
     held: AtomicUsize,
 }
 
@@ -27,7 +27,7 @@ struct Calls {
     count: usize,
 }
 
-/// The calls that use one request id. Streamable HTTP allows several.
+/// Streamable HTTP allows several calls for one request id.
 struct InUse {
     newest: Entered,
     older: Vec<Entered>,
@@ -35,7 +35,7 @@ struct InUse {
 
 struct Entered {
     slot: Arc<CallSlot>,
-    /// The delivery that began the call. `None` if an earlier owner began it.
+    /// `None` if an earlier owner began the call.
     delivery: Option<DeliveryId>,
 }
 
@@ -46,7 +46,7 @@ impl InUse {
 }
 
 impl Admitted {
-    /// Number of running calls, and of those whose answers are not written yet.
+    /// Counts running calls, and those whose answers are not written yet.
     pub(crate) fn held(&self) -> usize {
         self.held.load(Ordering::Acquire)
     }
@@ -61,8 +61,8 @@ impl Admitted {
         Some(in_use.newest.slot.clone())
     }
 
-    /// Returns the call that the delivery `came` began. A call of an earlier owner has no delivery: it matches by its
-    /// call id if `came` has one, and otherwise always.
+    /// Returns the call that the delivery `came` began. An earlier owner's call has no delivery,
+    /// and matches by the call id of `came`, or always without one.
     pub(super) fn of_delivery(&self, request: &RequestId, came: Came) -> Option<Arc<CallSlot>> {
         let calls = self.calls.lock();
         let is_same = |entered: &&Entered| match entered.delivery {
@@ -95,7 +95,7 @@ impl Admitted {
         Some(entered.slot.clone())
     }
 
-    /// Returns the running calls of `requests`, or of all requests if `None`, including calls that are answered.
+    /// Returns the running calls of `requests` or, for `None`, of all, including answered ones.
     pub(crate) fn of(&self, requests: Option<&[RequestId]>) -> Vec<Arc<CallSlot>> {
         let asked = |id: &RequestId| requests.is_none_or(|requests| requests.contains(id));
         let calls = self.calls.lock();
@@ -160,8 +160,8 @@ impl Admitted {
     }
 }
 
-/// A request in flight. The request ends when this is released or dropped, as when its caller leaves or its task
-/// panics.
+/// A request in flight, which ends when this is released or dropped, as when its caller leaves or
+/// its task panics.
 pub(crate) struct Admission {
     request: RequestId,
     call: CallId,
@@ -185,7 +185,7 @@ impl Admission {
     pub(crate) fn release(&self) -> bool {
         let first = !self.released.swap(true, Ordering::Relaxed);
         if first {
-            // Dropped outside the lock, because this may drop the last of the call.
+            // Dropped outside the lock, because it may hold the last of the call.
             drop(self.admitted.remove(&self.request, self.call));
         }
         first

@@ -1,7 +1,5 @@
-//! Requests to the client, and the client's answers.
-//!
-//! The id of such a request contains the call and a number, so that any owner can route the client's answer without
-//! stored state.
+//! A request to the client contains the call and a number in its id, so that any owner can route
+//! the answer without stored state.
 
 use bytes::Bytes;
 use shoal_ports::{AskId, CallId};
@@ -27,7 +25,7 @@ impl SessionState {
         Effect::Ask(request(&id, method.as_str(), params))
     }
 
-    /// Passes a client's answer to its running call, which accepts the first one. Other responses are ignored.
+    /// The running call accepts the first answer. Other responses are ignored.
     pub(super) fn response(&mut self, response: Response) -> Effect {
         let Some((call, ask)) = asker_of(&response.id) else {
             return Effect::None;

@@ -1,5 +1,3 @@
-//! `initialize`: negotiates the version and keeps what the client declares.
-
 use std::sync::Arc;
 
 use bytes::Bytes;

@@ -1,4 +1,4 @@
-//! Session state that tools read and write. A change counts once it is stored.
+//! A change of the tools' state counts once it is stored.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use super::{Effect, SessionState};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Kept {
     values: BTreeMap<String, RawJson>,
-    /// The last write of each running call. After an owner was lost, its successor gets the same write request again.
+    /// Each running call's last write. After an owner was lost, its successor gets that write
+    /// again.
     done: BTreeMap<CallId, u64>,
 }
 
@@ -49,8 +50,7 @@ impl Kept {
         answer.to_json()
     }
 
-    /// Checks a value to be stored against the limits. If the total exceeds a lowered limit, a value that makes the state
-    /// smaller is still allowed.
+    /// Even above a lowered limit, a value that makes the state smaller is allowed.
     fn check(&self, key: &str, value: &RawJson, limits: KeptLimits) -> Result<(), RpcError> {
         if value.len() > limits.value {
             return Err(RpcError::invalid_params(format!(
@@ -92,8 +92,8 @@ impl Kept {
 }
 
 impl SessionState {
-    /// Answers a call's request for session state. For a write, returns the record to store. Then
-    /// [`SessionState::keep`] must follow before another record is stored.
+    /// For a write, returns the record to store. Then [`SessionState::keep`] must follow before
+    /// another record is stored.
     pub(super) fn state_asked(&mut self, call: CallId, asked: StateRequest) -> Effect {
         if self.admitted.running(call).is_none() {
             return refuse(RpcError::internal("the call has ended"));

@@ -1,5 +1,3 @@
-//! The client's requests and notifications.
-
 use std::sync::Arc;
 
 use shoal_ports::{CallId, LogFilter, ServerFacts, shown};
@@ -59,7 +57,7 @@ impl SessionState {
         }
     }
 
-    /// Admits a request. Limits do not apply to a repeated request with a call id, because they applied to its first
+    /// Limits do not apply to a repeated request with a call id, because they applied to its first
     /// delivery.
     fn admit(
         &mut self,
@@ -69,7 +67,7 @@ impl SessionState {
         facts: &ServerFacts,
     ) -> Effect {
         let Came { delivery, call } = came;
-        // The first delivery may arrive after the repeated one.
+        // The first delivery may arrive later.
         if self.admitted.has(&request.id, came) {
             return in_use(&request.id);
         }
@@ -233,7 +231,7 @@ fn string_param(request: &Request, name: &str) -> Result<String, RpcError> {
         })
 }
 
-/// Returns the server capability that a method needs, if the session itself answers the method.
+/// Returns the capability for a method that the session itself answers.
 pub(crate) fn capability_of(method: &Method) -> Option<&'static str> {
     match method {
         Method::SetLevel => Some("logging"),

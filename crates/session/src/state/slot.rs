@@ -1,5 +1,3 @@
-//! Holds the control of a call, from the call's admission on.
-
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,13 +11,14 @@ use shoal_telemetry::metrics::Failure;
 use shoal_telemetry::trace::{Span, attributes as key};
 use tokio::sync::{Notify, oneshot};
 
-/// Connects a request with its call. It exists before the call starts, so that an early cancellation or answer is kept.
+/// Connects a request with its call from its admission on, so that an early cancellation or answer
+/// is kept.
 pub(crate) struct CallSlot {
     call: CallId,
     runs_once: AtomicBool,
     state: Mutex<SlotState>,
     cancelled: Notify,
-    /// Fires when the delivery of a call without a caller is repeated.
+    /// Fires when a call without a caller is delivered again.
     wanted: Notify,
     left: Notify,
 }
@@ -70,11 +69,11 @@ impl CallSlot {
         self.state.lock().cancelled.is_some()
     }
 
-    /// Waits until the call is cancelled. Cancellation safe.
+    /// Cancellation safe.
     pub(crate) async fn until_cancelled(&self) {
         loop {
             let mut cancelled = pin!(self.cancelled.notified());
-            // Register before the check, so as not to miss the cancellation.
+            // Registered first, so as not to miss the cancellation.
             cancelled.as_mut().enable();
             if self.is_cancelled() {
                 return;
@@ -83,12 +82,12 @@ impl CallSlot {
         }
     }
 
-    /// Signals that the delivery of a call without a caller is repeated, so that the call is given up here.
+    /// Gives the call up here, because a call without a caller is delivered again.
     pub(crate) fn want(&self) {
         self.wanted.notify_one();
     }
 
-    /// Waits until the call's delivery is repeated. Cancellation safe.
+    /// Cancellation safe.
     pub(crate) async fn until_wanted(&self) {
         self.wanted.notified().await;
     }
@@ -128,7 +127,7 @@ impl CallSlot {
             let state = self.state.lock();
             state.control.clone().filter(|_| state.over.is_none())
         };
-        // Ask the control outside the lock.
+        // Outside the lock.
         let over = control.and_then(|control| control.over());
         let outlives = over.is_some();
         if let Some(over) = over {
@@ -146,7 +145,7 @@ impl CallSlot {
     pub(crate) async fn until_over(&self) {
         loop {
             let mut left = pin!(self.left.notified());
-            // Register before the check, so as not to miss the end.
+            // Registered first, so as not to miss the end.
             left.as_mut().enable();
             if self.state.lock().left {
                 break;
@@ -188,11 +187,11 @@ impl CallSlot {
         }
     }
 
-    /// Passes an answer to the call. Returns whether the question is settled, as reported by the worker or the call's
-    /// end. Dropping the future does not take the answer back.
+    /// Returns whether the worker's report or the call's end settled the question. Dropping the
+    /// future does not take the answer back.
     pub(crate) async fn answer(&self, ask: AskId, outcome: Outcome) -> bool {
         let mut left = pin!(self.left.notified());
-        // Register before the check, so as not to miss the end.
+        // Registered first, so as not to miss the end.
         left.as_mut().enable();
         tokio::select! {
             biased;

@@ -1,8 +1,8 @@
-//! News for the client: changed lists and updated resources. Without a listener, a session remembers only *that* they
-//! changed.
+//! Without a listener, a session remembers only *that* lists and resources changed.
 //!
-//! For a changed list, an idle session writes no record: `announced` stays, and Shoal tells the listener directly. A
-//! client that listens again gets the news through the log, unless it has fetched the list.
+//! For a changed list, an idle session writes no record: `announced` stays, and Shoal tells the
+//! listener directly. A client that listens again gets the news through the log, unless it has
+//! fetched the list.
 
 use bytes::Bytes;
 use shoal_ports::ServerFacts;
@@ -16,11 +16,11 @@ const LISTS: [Method; 3] = [
     Method::PromptsListChanged,
 ];
 
-/// News to log on the standalone stream.
+/// To log on the standalone stream.
 #[derive(Debug, Default)]
 pub(crate) struct News {
     pub(crate) lists: Vec<Bytes>,
-    /// The list versions that the client knows once `lists` are logged.
+    /// The client knows these versions once `lists` are logged.
     pub(crate) versions: [u64; 3],
     pub(crate) resources: Vec<Bytes>,
     pub(crate) updated: Vec<String>,
@@ -57,7 +57,7 @@ impl SessionState {
         }
     }
 
-    /// Registers a listener and returns the news to log that it may not know.
+    /// Returns news to log that the listener may not know.
     pub(super) fn listening(&mut self, reader: u64, facts: &ServerFacts) -> Effect {
         self.listener = self.listener.max(Some(reader));
         if self.record.handshake.is_none() {
@@ -95,7 +95,7 @@ impl SessionState {
         self.record.announced = versions;
     }
 
-    /// Keeps the updates of resources for the next listener.
+    /// Keeps resources' updates for the next listener.
     pub(super) fn unannounced(&mut self, resources: Vec<String>) {
         let subscriptions = &self.record.subscriptions;
         let wanted = resources
@@ -113,7 +113,8 @@ impl SessionState {
     }
 }
 
-/// Returns which list a request fetches. Resources are excluded, because their notification covers two lists.
+/// Returns the list that a request fetches. Resources are excluded, because their notification
+/// covers two lists.
 pub(super) fn list_of(request: &Request) -> Option<usize> {
     let list = match request.method {
         Method::ToolsList => 0,

@@ -1,5 +1,3 @@
-//! Counters of this node's streams.
-
 use std::sync::atomic::AtomicUsize;
 
 #[derive(Debug, Default)]

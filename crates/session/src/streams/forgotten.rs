@@ -1,7 +1,7 @@
-//! Restores a session's data in a store that has lost its newest writes.
+//! Restores data in a store that has lost its newest writes.
 //!
-//! The session's owner notices the loss when an append finds fewer events than before, or a write finds an older claim.
-//! Streams that finished meanwhile cannot be restored.
+//! The owner notices the loss when an append finds fewer events than before, or a write finds an
+//! older claim. Streams that finished meanwhile stay lost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::tail::Tail;
 use crate::actor::record::Step;
 
 impl Streams {
-    /// Restores the session's claim, record and open streams. The caller holds the turn of `tail`.
+    /// Restores claim, record and open streams. The caller holds the turn of `tail`.
     pub(super) async fn restore(&self, tail: &Tail) -> Result<(), StoreError> {
         let live = self.live.upgrade().ok_or(StoreError::NotFound)?;
         live.write_record(Step::Restore).await?;
@@ -31,14 +31,14 @@ impl Streams {
         Ok(())
     }
 
-    /// Checks that the store has the open streams and restores missing ones, because the next owner knows only what the
-    /// store has. Runs in the session's actor.
+    /// Restores missing open streams, because the next owner knows only what the store has. Runs in
+    /// the session's actor.
     ///
     /// # Errors
     /// An outage of the store. Other failures are logged.
     pub(crate) async fn confirm(&self) -> Result<(), StoreError> {
         for tail in self.open() {
-            // This node has not written to the stream, so the store has all of it.
+            // This node has not written to the stream.
             if tail.before_recent().is_none() {
                 continue;
             }
@@ -65,10 +65,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Stores the record. Runs in the session's actor, like the next two methods.
-    ///
-    /// # Errors
-    /// The store's error.
+    /// Runs in the session's actor, like the next two methods. Fails with the store's error.
     pub(crate) async fn save(&self, record: Bytes) -> Result<(), StoreError> {
         let (directory, life) = (&self.store.directory, self.life());
         let saved = directory.save(&self.session, self.epoch, record.clone(), life);
@@ -90,7 +87,7 @@ impl Streams {
         }
     }
 
-    /// Enters the session's claim and record again. Fails with `Stale` if the session has a newer owner.
+    /// Fails with `Stale` if the session has a newer owner.
     pub(crate) async fn enter_claim(&self, record: Bytes) -> Result<(), StoreError> {
         let claim = Claim {
             epoch: self.epoch,
@@ -121,7 +118,7 @@ impl Streams {
         journal.restore(&self.session, self.epoch, stream).await
     }
 
-    /// Restores several streams. A stream that fails is restored at its next append.
+    /// A stream that fails is restored at its next append.
     async fn restore_all(&self, tails: Vec<Arc<Tail>>) {
         for tail in tails {
             let _turn = tail.turn().await;

@@ -1,5 +1,3 @@
-//! Handles events that a reader needs but the log no longer has.
-
 use bytes::Bytes;
 use serde_json::json;
 use shoal_ports::{LogError, SessionTransport};
@@ -16,8 +14,8 @@ impl Streams {
         }
     }
 
-    /// Returns the position after the missing events. `None` if the client learns of the gap when it resumes, as is
-    /// possible everywhere but on single streams.
+    /// Returns the position after missing events. `None` if the client learns of the gap when it
+    /// resumes, as is possible everywhere but on single streams.
     pub(super) async fn after_gap(&self, tail: &Tail, cursor: EventId) -> Option<EventId> {
         let live = self.live.upgrade()?;
         if live.transport != SessionTransport::SingleStream {

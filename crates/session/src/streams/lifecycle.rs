@@ -1,12 +1,10 @@
-//! A session's irreversible changes on this node.
-
 use std::pin::pin;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use tokio::sync::Notify;
 
-/// Flags that are set once. They take 64 bytes, where three cancellation tokens took 400.
+/// Flags that are set once, in 64 bytes; three cancellation tokens took 400.
 #[derive(Default)]
 pub(super) struct Lifecycle {
     flags: AtomicU8,
@@ -21,9 +19,9 @@ impl Turn {
     pub(super) const ENDED: Self = Self(1);
     /// This node may no longer write for the session.
     pub(super) const LOST: Self = Self(2);
-    /// Readers must continue on another node.
+    /// Readers must continue elsewhere.
     pub(super) const MOVED: Self = Self(4);
-    /// The session is ending: its calls are answered first.
+    /// The session's calls are answered first.
     pub(super) const ENDING: Self = Self(8);
 
     pub(super) const fn or(self, other: Self) -> Self {
@@ -53,11 +51,11 @@ impl Lifecycle {
         self.flags.load(Ordering::SeqCst) & any.0 != 0
     }
 
-    /// Waits until one of the flags in `any` is set. Cancellation safe.
+    /// Cancellation safe.
     pub(super) async fn until(&self, any: Turn) {
         loop {
             let mut changed = pin!(self.changed.notified());
-            // Register before the check, so as not to miss a change.
+            // Registered first, so as not to miss a change.
             changed.as_mut().enable();
             if self.is(any) {
                 return;

@@ -1,5 +1,3 @@
-//! Reads one stream for one connection.
-
 use std::future::ready;
 use std::pin::pin;
 use std::sync::Arc;
@@ -21,7 +19,7 @@ pub(super) struct Reader {
     pub(super) tail: Option<Arc<Tail>>,
     pub(super) generation: u64,
     pub(super) cursor: EventId,
-    /// Missing events before the cursor, to tell the client.
+    /// Missing events before the cursor, of which the client must hear.
     pub(super) gone: u64,
     pub(super) sender: LazySender<StreamItem>,
 }
@@ -56,7 +54,7 @@ impl Reader {
             if self.gone > 0 {
                 let _ = Box::pin(self.tell_of_gap()).await;
             }
-            // If the connection is gone, the client resumes from the log.
+            // A client without a connection resumes from the log.
             let caught_up = match &self.tail {
                 Some(_) if history.is_empty() => true,
                 _ => Box::pin(self.catch_up(history)).await.is_ok(),
@@ -119,7 +117,7 @@ impl Reader {
         }
     }
 
-    /// The last item, if any, when the session or node ends.
+    /// The last item when the session or node ends.
     fn last_words(&self) -> Option<Option<StreamItem>> {
         let streams = &self.streams;
         if streams.lifecycle.is(Turn::ENDED) {
@@ -128,7 +126,7 @@ impl Reader {
         if streams.lifecycle.is(Turn::MOVED) {
             return Some(Some(StreamItem::Moved));
         }
-        // Call streams stay, because draining waits for their answers.
+        // Draining waits for the answers of call streams.
         let standalone = self.cursor.stream == StreamId::STANDALONE;
         if standalone && streams.draining.is_cancelled() {
             return Some(Some(StreamItem::Retry(streams.retry())));
@@ -192,7 +190,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Sends an item. The future stays small, without the item.
+    /// The future stays small, without the item.
     fn send(&self, item: StreamItem) -> impl Future<Output = Result<(), ReaderGone>> + Send {
         // Large events wait one at a time to save memory.
         if is_large(&item) && !self.sender.is_drained() {

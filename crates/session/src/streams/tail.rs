@@ -1,5 +1,3 @@
-//! The newest events of a stream that this node writes.
-
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -22,30 +20,31 @@ pub(crate) struct Tail {
     opened: EventId,
     state: Mutex<TailState>,
     changed: Notify,
-    /// Number of connections that read: one, and briefly the previous one.
+    /// Reading connections: one, and briefly the previous one.
     readers: AtomicUsize,
 }
 
 struct TailState {
     recent: VecDeque<LoggedEvent>,
     calls: Vec<OpenCall>,
-    /// The latest ended calls, at most as many as there are recent events.
+    /// The latest ended calls, as many as recent events at most.
     ended: VecDeque<CallId>,
-    /// Messages that are not logged, each with the sequence after which it is sent. No text is in the queue twice.
+    /// Unlogged messages, each with the sequence after which it is sent. No text is in the queue
+    /// twice.
     passing: VecDeque<(u64, Bytes)>,
     last: EventId,
     finished: bool,
     abandoned: bool,
-    /// The number of the newest reader. Only this reader may read.
+    /// Only the newest reader, by this number, may read.
     reader: u64,
-    /// The reader to close, and the time after which its client should reconnect.
+    /// The reader to close, and its client's pause before a reconnection.
     close: Option<(u64, Duration)>,
 }
 
 pub(crate) enum Next {
     Events(Vec<LoggedEvent>, bool),
     Passing(Vec<Bytes>),
-    /// The reader must read this many events from the log.
+    /// Events to read from the log.
     Behind(usize),
     Nothing,
     Close(Duration),
@@ -110,7 +109,7 @@ impl Tail {
         }
     }
 
-    /// Describes the stream for a store that has lost some of it. The caller must hold the [`turn`](Self::turn).
+    /// For a store that lost some of the stream. The caller must hold the [`turn`](Self::turn).
     pub(super) fn to_open_stream(&self) -> OpenStream {
         let state = self.state.lock();
         let last = state.last;
@@ -127,7 +126,7 @@ impl Tail {
         }
     }
 
-    /// Whether the tail has all events after this id.
+    /// Whether the tail has all later events.
     pub(super) fn goes_on_after(&self, cursor: EventId) -> bool {
         let state = self.state.lock();
         let first = state.recent.front().map(|event| event.id.sequence);
@@ -143,7 +142,7 @@ impl Tail {
         (self.opened.sequence == 0 && first == 1).then_some(self.opened)
     }
 
-    /// Returns the position after which the tail has all events.
+    /// The tail has all events after this position.
     pub(super) fn before_recent(&self) -> Option<EventId> {
         let state = self.state.lock();
         let first = state.recent.front()?.id;
@@ -200,7 +199,7 @@ impl Tail {
         self.changed.notify_waiters();
     }
 
-    /// Queues messages for the present reader, after the events so far.
+    /// Queues messages after the events so far.
     pub(super) fn pass(&self, news: Vec<Bytes>) {
         let mut state = self.state.lock();
         let last = state.last.sequence;
@@ -220,7 +219,7 @@ impl Tail {
     pub(super) fn take_over(&self) -> u64 {
         let mut state = self.state.lock();
         state.reader += 1;
-        // A new reader gets this news through the log.
+        // A new reader gets this news from the log.
         state.passing.clear();
         let reader = state.reader;
         drop(state);
@@ -228,7 +227,7 @@ impl Tail {
         reader
     }
 
-    /// Closes the reader's connection after it has sent the events so far (SEP-1699).
+    /// Closes after the events so far (SEP-1699).
     pub(crate) fn close_reader(&self, retry: Duration) {
         let mut state = self.state.lock();
         state.close = Some((state.reader, retry));
@@ -252,7 +251,7 @@ impl Tail {
         self.changed.notify_waiters();
     }
 
-    /// Resolves at the next change of the tail after the future was enabled.
+    /// Resolves at the first change after the future was enabled.
     pub(super) fn changed(&self) -> Notified<'_> {
         self.changed.notified()
     }

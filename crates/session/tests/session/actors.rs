@@ -1,5 +1,3 @@
-//! A session's actor does accepted work once and in order.
-
 use std::sync::Arc;
 use std::time::Duration;
 

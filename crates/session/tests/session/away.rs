@@ -1,5 +1,3 @@
-//! Running calls wait longer for a journal than new ones.
-
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 

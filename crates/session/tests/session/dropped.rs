@@ -1,5 +1,3 @@
-//! Abandoned posts leave no traces.
-
 use std::time::Duration;
 
 use futures::future::join_all;

@@ -1,5 +1,3 @@
-//! Ownership with a dead owner or an uncertain lease.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;

@@ -1,5 +1,3 @@
-//! The hold: a bound call that ends soon is not stored.
-
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 

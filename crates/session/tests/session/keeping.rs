@@ -1,5 +1,3 @@
-//! Session state across owners and outages.
-
 use std::sync::Arc;
 use std::time::Duration;
 

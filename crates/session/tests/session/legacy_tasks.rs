@@ -1,5 +1,3 @@
-//! Calls that begin as tasks (2025-11-25).
-
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 

@@ -1,5 +1,3 @@
-//! Changed lists reach listeners at least once, without a write.
-
 use std::time::Duration;
 
 use shoal_ports::{EventStream, NodeId, SessionGateway, SessionRef};

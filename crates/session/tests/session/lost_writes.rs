@@ -1,5 +1,3 @@
-//! Handover after a store has lost its newest writes.
-
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
@@ -136,7 +134,7 @@ async fn a_store_that_is_away_while_streams_are_confirmed_is_waited_for() {
     };
     let (handed_over, ()) = within(async { tokio::join!(bench.sessions.hand_over(), back) }).await;
     assert_eq!(handed_over.sessions, 1);
-    // The lease lives, so only a released session can move.
+    // Only a released session can move while the lease lives.
     let taken = second.listen(&alice, Some(seen.cursor())).await;
     assert!(taken.is_ok(), "{:?}", taken.err());
 }

@@ -1,5 +1,3 @@
-//! A call is planned once, before journaling.
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -289,7 +287,6 @@ async fn what_one_stream_does_not_know_any_more_is_not_begun_again() {
     assert_eq!(bench.script.started.load(SeqCst), 0);
 }
 
-/// A log with delayed appends.
 struct SlowLog {
     inner: Arc<dyn EventLog>,
     holds: watch::Sender<bool>,

@@ -1,5 +1,3 @@
-//! Clients return while the node sweeps and its store is unsteady.
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};

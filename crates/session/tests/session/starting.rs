@@ -1,5 +1,3 @@
-//! A node that does not know the server's capabilities yet.
-
 use std::time::Duration;
 
 use shoal_ports::{GatewayError, OpenSession, SessionGateway as _, SessionTransport};

@@ -489,7 +489,7 @@ async fn a_task_is_kept_for_its_time_and_then_gone() {
         ..SessionConfig::default()
     });
     let (task, tool) = task(&bench, "alice", "stream-long").await;
-    // Real time, because task times use the wall clock.
+    // Task times use the wall clock.
     std::thread::sleep(Duration::from_millis(5));
     tool.finish(r#"{"content":[]}"#).await;
     let ended = status(&bench.sessions, &task, "completed").await;

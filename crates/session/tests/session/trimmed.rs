@@ -1,5 +1,3 @@
-//! Single-stream sessions that have lost their oldest events.
-
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;

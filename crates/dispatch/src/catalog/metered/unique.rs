@@ -1,4 +1,4 @@
-//! Checks `uniqueItems` in a time that items cannot make quadratic.
+//! Checks `uniqueItems` without quadratic time.
 //!
 //! In the validator's own check, `[[1], 2]` and `[1, [2]]` collide, and so do large integers.
 
@@ -9,7 +9,7 @@ use serde_json::{Number, Value};
 
 use super::super::budget::charge;
 
-/// Arrays up to this length are compared pairwise.
+/// Up to this length, arrays are compared pairwise.
 const FEW: usize = 15;
 
 pub(super) fn is_unique(items: &[Value]) -> bool {
@@ -36,7 +36,7 @@ fn charge_for(value: &Value) {
     }
 }
 
-/// Writes a canonical form: two forms are equal exactly if their values are.
+/// Forms are equal exactly if their values are.
 fn write(value: &Value, form: &mut Vec<u8>) {
     match value {
         Value::Null => form.push(b'n'),
@@ -82,7 +82,7 @@ fn write_number(number: &Number, form: &mut Vec<u8>) {
 }
 
 fn whole(float: f64) -> Option<i128> {
-    // Larger integers are read as floats, so each has one form.
+    // Larger integers are read as floats.
     let within = float.abs() <= 2_f64.powi(64);
     (within && float.fract() == 0.0).then_some(float as i128)
 }

@@ -40,7 +40,7 @@ impl Link {
 impl CallControl for Link {
     fn answer(&self, ask: AskId, _: Outcome) -> Answered {
         let arrives = matches!(self.fate, Fate::Arrive | Fate::Unacknowledged);
-        // Behaves like a worker: ignores the second answer and reports the first.
+        // Like a worker, ignores the second answer and reports the first.
         if arrives {
             self.tool.answered.lock().insert(ask, 1);
         }
@@ -67,7 +67,6 @@ fn fates() -> impl Strategy<Value = Fate> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Tests links that break in any way, with answers before and after each break. The last link works.
     #[test]
     fn no_answer_is_lost(
         links in prop::collection::vec((fates(), 0_u64..5), 1..6),

@@ -1,5 +1,3 @@
-//! The listed pools, with or without workers.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +18,7 @@ pub(super) struct Listed {
     pub(super) settings: PoolConfig,
     pub(super) vacant_since: Option<Instant>,
     pub(super) removed: bool,
-    /// Whether the catalog was recalled and no worker has confirmed it yet.
+    /// No worker has confirmed the recalled catalog yet.
     pub(super) recalled: bool,
 }
 
@@ -101,11 +99,11 @@ impl Registry {
             .retain(|name| settings.scale_to_zero(name).is_some());
     }
 
-    /// Updates the compiled pools, and returns whether any changed.
+    /// Returns whether any compiled pool changed.
     ///
     /// A pool keeps its catalog while its workers are not ready, so that its tools do not flicker.
-    /// Without workers, it keeps it for the lingering time, unless it was `removed` or is no longer
-    /// named.
+    /// Without workers, the pool keeps it for the lingering time, unless it was `removed` or is no
+    /// longer named.
     pub(super) fn update(&mut self, removed: &BTreeSet<Arc<str>>, now: Instant) -> bool {
         let mut announced: BTreeMap<Arc<str>, Vec<&Arc<PoolCatalog>>> = BTreeMap::new();
         let workers = self.workers.values();

@@ -1,5 +1,3 @@
-//! Compiles the registered workers into the view and the server's facts.
-
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
@@ -82,7 +80,7 @@ impl Registry {
 
     fn own_pools(&self) -> OwnPools {
         let mut own = OwnPools::default();
-        // A listed pool counts even while all of its workers refuse calls.
+        // A listed pool counts while its workers refuse calls.
         for (name, listed) in &self.pools {
             let source = listed.compiled.as_ref().map(|it| &it.source);
             if let Some(source) = source.filter(|it| it.lists == ListScope::Principal) {
@@ -105,8 +103,8 @@ impl Registry {
         own
     }
 
-    /// Computes list versions, equal on every node with the same pools, so that a session that
-    /// moves sees no false changes. An announced change without effect counts on this node only.
+    /// Equal on every node with the same pools, so that a session that moves sees no false changes.
+    /// An announced change without effect counts on this node only.
     fn versions(&self, catalog: &Catalog, config: &Config) -> [u64; 3] {
         let mut versions = catalog.versions;
         let policy = config.policies.as_ref().map(|it| it.current());

@@ -1,5 +1,3 @@
-//! A message's target and its span attributes.
-
 use shoal_ports::SessionId;
 use shoal_protocol::{Method, RawJson};
 use shoal_telemetry::metrics::{NameKind, OTHER, metrics};
@@ -33,7 +31,7 @@ impl Target {
     }
 }
 
-/// Names the span of a message. A client can make up names, so a tool is named only after it gave a result.
+/// A client can make up names, so a span names only a tool that gave a result.
 pub(super) fn name(method: &Method, target: Option<&Target>) -> String {
     let kind = match (method, target) {
         (Method::Other(_), _) => return OTHER.to_owned(),
@@ -44,7 +42,7 @@ pub(super) fn name(method: &Method, target: Option<&Target>) -> String {
     names::mcp_name(method.as_str(), known)
 }
 
-/// Returns the name of the tool or prompt. Resources are too many for span names.
+/// Resources are too many for span names.
 pub(super) fn named(target: Option<&Target>) -> Option<&str> {
     match target? {
         Target::Tool(name) | Target::Prompt(name) => Some(name),

@@ -1,5 +1,3 @@
-//! Figures of tools, their bound, and their expiry.
-
 use std::time::Duration;
 
 use shoal_ports::quantile;

@@ -1,5 +1,3 @@
-//! Ambiguous headers.
-
 use super::ping;
 use super::rows::{Rows, compare};
 use crate::raw;

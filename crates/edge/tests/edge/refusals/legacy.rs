@@ -1,5 +1,3 @@
-//! Refusals of sessions and their transports.
-
 use std::time::Duration;
 
 use reqwest::Method;

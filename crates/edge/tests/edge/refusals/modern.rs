@@ -1,5 +1,3 @@
-//! Refusals of 2026-07-28 requests, and the ends of their calls.
-
 use std::time::Duration;
 
 use reqwest::{Method, RequestBuilder};

@@ -10,7 +10,6 @@ use crate::server::header;
 const ROWS: &str = include_str!("rows.md");
 const PAGE: &str = include_str!("../../../../../docs/errors.md");
 
-/// The expected answer to one kind of wrong request.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     what: String,
@@ -19,7 +18,7 @@ pub(super) struct Row {
     message: String,
 }
 
-/// The rows of every table with the columns request, HTTP, code and message.
+/// Reads tables with the columns request, HTTP, code and message.
 fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for line in ROWS.lines() {
@@ -79,7 +78,7 @@ impl Rows {
         body
     }
 
-    /// The rows whose code and status `docs/errors.md` does not list together.
+    /// Rows whose code and status `docs/errors.md` does not list together.
     pub(super) fn unexplained(&self) -> Vec<&Row> {
         let explained: BTreeSet<(i64, u16)> = PAGE.lines().flat_map(explained).collect();
         let rows = self.rows.iter();
@@ -87,7 +86,6 @@ impl Rows {
             .collect()
     }
 
-    /// The rows without a test.
     pub(super) fn untested(&self) -> Vec<&Row> {
         let rows = self.rows.iter();
         rows.filter(|row| !self.seen.contains(&row.what)).collect()
@@ -100,7 +98,6 @@ impl Rows {
     }
 }
 
-/// The code and statuses in a row of the page's table of codes.
 fn explained(line: &str) -> Vec<(i64, u16)> {
     let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
     let [code, statuses, _, _] = cells[..] else {

@@ -1,5 +1,3 @@
-//! Refused WebSocket handshakes.
-
 use reqwest::{Method, RequestBuilder};
 
 use super::rows::Rows;

@@ -1,5 +1,3 @@
-//! A minimal WebSocket client.
-
 use std::time::Duration;
 
 use futures::{SinkExt as _, StreamExt as _};
@@ -45,10 +43,7 @@ impl Client {
         client
     }
 
-    /// Connects to the server.
-    ///
-    /// # Errors
-    /// The status and the text of a refusal.
+    /// Fails with a refusal's status and text.
     pub(crate) async fn connect_with(
         server: &Server,
         protocols: &[&str],

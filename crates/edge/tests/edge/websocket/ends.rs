@@ -1,5 +1,3 @@
-//! The ends of connections.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -180,8 +178,8 @@ async fn a_client_that_does_not_read_makes_nothing_pile_up() {
             break;
         }
         taken += 1;
-        // Unread data is at most that in the buffers of both sockets, one message that is being written, and
-        // the channel.
+        // Unread data is at most that in both socket buffers, one message that is being written,
+        // and the channel.
         assert!(
             taken < 128,
             "{taken} events were taken from a client that does not read"

@@ -1,5 +1,3 @@
-//! Valid and invalid frames.
-
 use std::time::Duration;
 
 use futures::SinkExt as _;

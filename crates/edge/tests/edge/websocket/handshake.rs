@@ -1,5 +1,3 @@
-//! WebSocket handshakes.
-
 use std::sync::Arc;
 
 use shoal_auth::{StaticTokens, TokenHash};

@@ -1,5 +1,3 @@
-//! Limits on WebSocket connections.
-
 use serde_json::json;
 use shoal_auth::{StaticTokens, TokenHash};
 use shoal_ports::Principal;

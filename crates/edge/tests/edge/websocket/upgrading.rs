@@ -1,5 +1,3 @@
-//! Serves upgraded connections like a node.
-
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::sync::Arc;

@@ -1,5 +1,3 @@
-//! Strategies for every kind of message.
-
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,5 +1,3 @@
-//! Reports to the node: the worker's catalog, its load, and changes.
-
 use shoal_ports::ResourceUpdated;
 use shoal_protocol::RawJson;
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
@@ -38,7 +36,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Reports the owners with lists of their own: at first all, later those that changed.
+    /// Reports owners with lists of their own: at first all, later the changed ones.
     pub(super) fn tell_own_lists(&mut self) {
         let now = self.own_lists.borrow_and_update().clone();
         let told = self.told_own_lists.replace(now.clone());
@@ -58,7 +56,7 @@ impl Drive<'_> {
             Ok(ResourceUpdated { uri, params }) if subscribed.contains(&uri) => {
                 self.push_update(uri, params);
             }
-            // After missed updates, report every watched resource as updated.
+            // Updates were missed, so report every watched resource.
             Err(BroadcastStreamRecvError::Lagged(_)) => {
                 for uri in subscribed {
                     let params = RawJson::of(&serde_json::json!({ "uri": uri }));

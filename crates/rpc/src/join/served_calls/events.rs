@@ -1,5 +1,3 @@
-//! Sends the events of calls to the node.
-
 use shoal_ports::{CallEvent, CallEventKind, CallFailure, CallOutcome};
 use shoal_protocol::{Outcome, RpcError};
 
@@ -79,7 +77,7 @@ impl ServedCalls {
             return;
         };
         flight.sent(cost);
-        // Answer a question that was not sent, because the tool would wait for an answer.
+        // The tool would wait for an answer to the unsent question.
         let unseen = match pushed {
             Err(too_long) => format!("the request was not passed on: {too_long}"),
             Ok(()) if unknown => format!(
@@ -111,7 +109,7 @@ impl ServedCalls {
     }
 }
 
-/// Returns an event in place of one that is too long: a failure for a call's end, an empty event for others.
+/// Replaces an event that is too long: a failure for a call's end, an empty event otherwise.
 fn stand_in(flight: u64, sequence: u64, end: bool, too_long: TooLong) -> wire::Event {
     if !end {
         tracing::warn!(flight, sequence, %too_long, "an event of a call was left out");

@@ -1,5 +1,3 @@
-//! The order in which frames are sent.
-
 use std::collections::VecDeque;
 use std::task::Waker;
 
@@ -10,9 +8,9 @@ use super::super::{BATCH_BYTES, BATCH_FRAMES, LONGEST_WHOLE};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Open,
-    /// The queue accepts no frames, but the stream stays open.
+    /// No more frames are accepted, but the stream stays open.
     Finished,
-    /// The queue accepts no frames, and the stream ends with the last one.
+    /// The stream ends with the last frame.
     Closed,
 }
 
@@ -23,12 +21,12 @@ pub(super) struct Queue<F> {
     /// Whether the next message is a fragment, if there is one.
     fragment_next: bool,
     pub(super) bytes: usize,
-    /// Whether the queue was full, so that a task may wait for room.
+    /// A task may wait for room.
     pub(super) was_full: bool,
     pub(super) stage: Stage,
     last: Option<(F, usize)>,
     pub(super) batches: bool,
-    /// Whether the first frame was sent. It travels alone, because it settles the version.
+    /// The first frame was sent. It travels alone, because it settles the version.
     begun: bool,
     pub(super) max_frame: usize,
     pub(super) waker: Option<Waker>,
@@ -89,7 +87,7 @@ impl<F: Frame> Queue<F> {
         self.short.push_back((frame, bytes));
     }
 
-    /// Returns the next message, and the bytes that sending it frees.
+    /// Returns the next message, and the bytes that it frees.
     pub(super) fn pull(&mut self) -> Option<(F, usize)> {
         let fragment_due = self.fragment_next || self.short.is_empty();
         self.fragment_next = !fragment_due;
@@ -114,7 +112,6 @@ impl<F: Frame> Queue<F> {
         Some((F::of_link(LinkFrame::Batch(frames)), bytes))
     }
 
-    /// Whether the next short frame fits into a batch of so many frames and bytes.
     fn fits(&self, frames: usize, bytes: usize) -> bool {
         let next = self.short.front();
         next.is_some_and(|(_, more)| frames < BATCH_FRAMES && bytes + more <= BATCH_BYTES)

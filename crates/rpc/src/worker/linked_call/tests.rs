@@ -1,5 +1,3 @@
-//! Flights with late or missing frames.
-
 use std::task::{Context, Poll, Waker};
 
 use shoal_ports::{AskId, CallFailure};

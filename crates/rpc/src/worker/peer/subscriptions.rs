@@ -1,5 +1,3 @@
-//! Subscriptions to a worker's resources, and ended sessions of which the worker must be told.
-
 use shoal_ports::{ResourceUpdated, SessionId};
 use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::oneshot;
@@ -9,7 +7,7 @@ use crate::proto::worker::v1 as wire;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::worker::link::Link;
 
-/// Maximum number of ended sessions to remember while the worker has no link.
+/// Limits the ended sessions that are remembered for a worker without a link.
 const ENDED_SESSIONS: usize = 4096;
 
 pub(super) struct Request {
@@ -19,7 +17,7 @@ pub(super) struct Request {
 }
 
 impl WorkerPeer {
-    /// Subscribes at the worker. The sender of the answer is dropped if the worker cannot be asked.
+    /// Drops the answer's sender if the worker cannot be asked.
     pub(in crate::worker) fn subscribe(
         &self,
         uri: &str,
@@ -86,7 +84,7 @@ impl WorkerPeer {
         }
     }
 
-    /// After a worker's return, sends it the changes that it missed, and asks for its updates again.
+    /// After a worker's return, sends it the missed changes, and asks for its updates again.
     pub(super) fn resume_subscriptions(&self, state: &mut PeerState, link: &Link) {
         for uri in std::mem::take(&mut state.unsubscribed) {
             link.send(0, Frame::Unsubscribe(wire::Unsubscribe { uri }));
@@ -106,8 +104,7 @@ impl WorkerPeer {
 }
 
 impl PeerState {
-    /// Fails subscriptions that the worker has not answered. Their state is unknown, so they are ended when the worker
-    /// returns.
+    /// The state of unanswered subscriptions is unknown, so they are ended when the worker returns.
     pub(super) fn end_requests(&mut self) {
         for request in std::mem::take(&mut self.requests).into_values() {
             if !self.subscribed.contains(&request.uri) {

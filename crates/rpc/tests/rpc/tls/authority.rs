@@ -1,4 +1,4 @@
-//! Authorities and certificates for tests, in files that a test may overwrite.
+//! Files that a test may overwrite.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,5 +1,3 @@
-//! Which peers a listener accepts and a dialer trusts.
-
 use std::io::ErrorKind;
 use std::sync::Arc;
 

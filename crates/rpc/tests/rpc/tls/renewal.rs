@@ -1,5 +1,3 @@
-//! Certificates that change while links are open.
-
 use std::time::Duration;
 
 use rcgen::date_time_ymd;

@@ -242,7 +242,6 @@ impl Kept {
     }
 }
 
-/// Every accepted write happens once, and stored state equals what is read.
 #[test]
 fn each_writing_is_carried_out_once() {
     let config = Config {

@@ -1,5 +1,3 @@
-//! A store that counts writes and may refuse appends.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;

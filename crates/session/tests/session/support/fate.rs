@@ -1,5 +1,3 @@
-//! A directory whose saves and releases fail on request.
-
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -12,7 +12,6 @@ use shoal_session::SessionConfig;
 use super::Bench;
 use super::over::{JournalOver, Over};
 
-/// A journal that fails or is full on request.
 pub struct Flaky {
     inner: Arc<dyn Journal>,
     pub full: AtomicBool,

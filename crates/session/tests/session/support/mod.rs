@@ -1,4 +1,3 @@
-//! A scripted dispatcher, and a session to use it with.
 #![allow(
     missing_docs,
     dead_code,
@@ -304,7 +303,7 @@ impl Script {
         Ok(running)
     }
 
-    /// Reports no capabilities, as a node that has just started.
+    /// As on a node that has just started.
     pub fn forget_capabilities(&self) {
         self.facts.send_modify(|facts| {
             let mut changed = ServerFacts::clone(facts);
@@ -612,7 +611,6 @@ pub fn post(json: &str) -> Post {
     Post::new(Body::parse(&text(json), 64).unwrap())
 }
 
-/// A run-once call, bound to its worker.
 pub fn bound(id: u64, tool: &str) -> Post {
     let binding = Binding {
         worker: WorkerId::new("w"),

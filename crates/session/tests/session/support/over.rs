@@ -1,5 +1,3 @@
-//! Stores over other stores, for tests that override some steps.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +13,7 @@ use shoal_protocol::{EventId, StreamId};
 /// Makes a test's store usable as a port.
 pub struct Over<T>(pub Arc<T>);
 
-/// Declares a trait whose methods call the inner store unless a test overrides them, and makes [`Over`] a port.
+/// Methods call the inner store unless a test overrides them.
 macro_rules! over {
     ($(#[$doc:meta])* $over:ident = $port:ident over $under:ident;
         $(fn $step:ident($($name:ident: $type:ty),*) -> $answer:ty;)*

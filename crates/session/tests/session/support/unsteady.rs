@@ -1,5 +1,3 @@
-//! A directory whose steps are late or fail.
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU64};
