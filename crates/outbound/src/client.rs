@@ -32,7 +32,7 @@ pub struct Outbound {
     lookup: Arc<dyn Lookup>,
     proxies: bool,
     /// Shared, because loading the system's authorities costs milliseconds and memory, and there may be a thousand clients.
-    system_tls: Arc<OnceLock<Result<ClientConfig, String>>>,
+    system_tls: Arc<OnceLock<ClientConfig>>,
 }
 
 /// A client certificate and its key, as PEM files.
@@ -81,7 +81,7 @@ struct Inner {
     /// For targets that the operator has named.
     to_named: reqwest::Client,
     /// For all other targets, which most clients lack.
-    to_others: OnceLock<Result<reqwest::Client, String>>,
+    to_others: OnceLock<reqwest::Client>,
 }
 
 impl Default for Outbound {
@@ -155,9 +155,9 @@ impl Outbound {
             builder = builder.timeout(timeout);
         }
         if settings.authority.is_none() && settings.identity.is_none() {
-            let tls = self.system_tls.get_or_init(system_tls).clone();
+            let tls = get_or_try(&self.system_tls, system_tls);
             let tls = tls.map_err(|error| format!("cannot set up TLS: {error}"))?;
-            builder = builder.tls_backend_preconfigured(tls);
+            builder = builder.tls_backend_preconfigured(tls.clone());
         }
         if let Some(authority) = &settings.authority {
             let certificates = Certificate::from_pem_bundle(&read(authority)?)
@@ -181,6 +181,20 @@ impl Outbound {
             lookup: self.lookup.clone(),
             rules: self.rules.clone(),
             chosen,
+        }
+    }
+}
+
+/// Returns the cell's value, or fills the cell. A failure leaves the cell empty, so that the next call tries again.
+fn get_or_try<T>(
+    cell: &OnceLock<T>,
+    make: impl FnOnce() -> Result<T, String>,
+) -> Result<&T, String> {
+    match cell.get() {
+        Some(value) => Ok(value),
+        None => {
+            let made = make()?;
+            Ok(cell.get_or_init(|| made))
         }
     }
 }
@@ -218,8 +232,7 @@ impl Client {
         outbound
             .expect_reachable(url)
             .map_err(|refused| refused.to_string())?;
-        let to_others = to_others.get_or_init(|| outbound.build(settings, ChosenBy::Others));
-        let client = to_others.as_ref().map_err(String::clone)?;
+        let client = get_or_try(to_others, || outbound.build(settings, ChosenBy::Others))?;
         Ok(client.request(method, url.clone()))
     }
 }

@@ -309,6 +309,27 @@ async fn a_refusal_does_not_tell_what_a_name_resolves_to() {
 }
 
 #[tokio::test]
+async fn a_client_that_could_not_be_set_up_is_set_up_for_a_later_request() {
+    let name = format!("shoal-outbound-{}.pem", std::process::id());
+    let authority = std::env::temp_dir().join(name);
+    std::fs::write(&authority, "").unwrap();
+    let settings = ClientSettings {
+        authority: Some(authority.clone()),
+        ..settings(Redirects::None)
+    };
+    let client = Outbound::default().client(settings, Named::These(Vec::new()));
+    let client = client.unwrap();
+    let request = || client.request(Method::GET, &url("https://other.example/"));
+    std::fs::remove_file(&authority).unwrap();
+    let failed = request().unwrap_err();
+    assert!(failed.contains("cannot read"), "{failed}");
+    std::fs::write(&authority, "").unwrap();
+    let later = request();
+    std::fs::remove_file(&authority).unwrap();
+    drop(later.unwrap());
+}
+
+#[tokio::test]
 async fn hosts_of_the_operator_are_reached_unless_their_name_leads_to_metadata() {
     let server = Server::ok().await;
     let port = server.at.port();
