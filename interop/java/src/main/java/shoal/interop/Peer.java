@@ -19,7 +19,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
 /** A client that answers questions and records notifications. */
@@ -65,16 +64,8 @@ final class Peer implements AutoCloseable {
         return text(client.callTool(request.build()));
     }
 
-    /** Changes the list of tools until a notification arrives. Another client's change may undo this one before a node reads the list. */
     void changeTools() throws InterruptedException {
-        var deadline = System.nanoTime() + PATIENCE.toNanos();
-        do {
-            call("toggle_bonus_tool", Map.of());
-            if (toolsChanged.poll(ThreadLocalRandom.current().nextLong(1_000, 3_000), TimeUnit.MILLISECONDS) != null) {
-                return;
-            }
-        } while (System.nanoTime() < deadline);
-        throw new AssertionError("no notifications/tools/list_changed within " + PATIENCE);
+        ToolChanges.change(() -> call("toggle_bonus_tool", Map.of()), toolsChanged);
     }
 
     static String text(CallToolResult result) {

@@ -9,7 +9,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.springframework.ai.chat.model.ToolContext;
@@ -66,22 +65,9 @@ final class ToolChecks {
 
     private String toolsListChanged() throws InterruptedException {
         for (var times = 0; times < 2; times++) {
-            changeTools();
+            ToolChanges.change(() -> call("toggle_bonus_tool", "{}"), handlers.toolsChanged);
         }
         return null;
-    }
-
-    /** Changes the list of tools until a notification arrives. Another client's change may undo this one before a node reads the list. */
-    private void changeTools() throws InterruptedException {
-        var deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-        do {
-            call("toggle_bonus_tool", "{}");
-            var pause = ThreadLocalRandom.current().nextLong(1_000, 3_000);
-            if (handlers.toolsChanged.poll(pause, TimeUnit.MILLISECONDS) != null) {
-                return;
-            }
-        } while (System.nanoTime() < deadline);
-        throw new AssertionError("no notifications/tools/list_changed");
     }
 
     private String toolError() {
