@@ -335,8 +335,8 @@ impl Pools {
         self.configure(name, Some(settings));
         let mut former = running.into_iter().flatten();
         let mut workers = Vec::new();
-        for backend in form.backends() {
-            let backend = Arc::clone(backend);
+        // A worker that gets a starting backend refuses calls, so a worker that can run them must be there before.
+        for backend in form.ready_first() {
             let worker = match former.next() {
                 Some(worker) => {
                     let config = settings.to_worker(name, self.0.rejoin);

@@ -31,8 +31,11 @@ impl StartingForm {
         &self.0.settings
     }
 
-    pub(super) fn backends(&self) -> &[Arc<dyn Backend>] {
-        &self.0.backends
+    /// Returns the backends, those that can run calls first.
+    pub(super) fn ready_first(&self) -> Vec<Arc<dyn Backend>> {
+        let mut backends = self.0.backends.clone();
+        backends.sort_by_cached_key(|backend| backend.state().borrow().catalog.is_none());
+        backends
     }
 
     /// Waits until the form can run calls. Of several equal servers, one is enough. Cancel safe.

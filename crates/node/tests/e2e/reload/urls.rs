@@ -1,6 +1,9 @@
 //! Tests changes of a pool's URLs while calls run.
 
+use std::net::TcpListener;
+
 use nix::sys::signal::Signal;
+use serde_json::Value;
 
 use super::load::under_load;
 use super::setting::{ConfigFile, Seen, until};
@@ -30,6 +33,10 @@ impl Upstream {
 
 fn pool(servers: &[Upstream]) -> String {
     let urls: Vec<&str> = servers.iter().map(|it| &*it.server.mcp).collect();
+    pool_at(&urls)
+}
+
+fn pool_at(urls: &[&str]) -> String {
     format!(
         "[reload]\nsessions = '100ms'\n[pools.remote]\nprefix = 'remote_'\nbackend = {{ http = {{ urls = {urls:?} }} }}\n"
     )
@@ -60,4 +67,36 @@ async fn servers_behind_urls_come_and_go_and_no_client_notices() {
     .await;
     let seen = Seen::of(&front).await;
     assert_eq!(seen.call("remote_process", "").await, servers[0].process);
+}
+
+#[tokio::test]
+async fn a_server_that_is_slow_to_start_takes_no_worker_that_takes_calls() {
+    // It accepts connections, and answers nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = format!("http://{}/mcp", silent.local_addr().unwrap());
+    let (before, after) = (Upstream::start().await, Upstream::start().await);
+    let config = ConfigFile::new(&pool_at(&[&before.server.mcp]));
+    let front = super::serve(&config).await;
+    under_load(&front.mcp, &["remote_shout"], async || {
+        config.write(&pool_at(&[&silent, &after.server.mcp]));
+        front.signal(Signal::SIGHUP);
+        until(async || workers(&front).await.len() == 2).await;
+    })
+    .await;
+    let ready: Vec<_> = workers(&front)
+        .await
+        .into_iter()
+        .map(|worker| worker["ready"].as_bool().unwrap())
+        .collect();
+    assert_eq!(ready, [true, false]);
+    let seen = Seen::of(&front).await;
+    assert_eq!(seen.call("remote_process", "").await, after.process);
+}
+
+/// The workers of the only pool, the oldest first.
+async fn workers(front: &Server) -> Vec<Value> {
+    let status = front.status().await;
+    let mut workers = status["pools"][0]["workers"].as_array().unwrap().clone();
+    workers.sort_by_key(|worker| worker["id"].to_string().contains("remote.1@"));
+    workers
 }
