@@ -39,36 +39,56 @@ pub struct ClientSetup {
     pub place: &'static str,
     /// The configuration, in JSON.
     pub text: String,
+    /// What the operator must know about this client's credential.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<&'static str>,
 }
 
-/// Returns the configurations of all known clients for the endpoint, with placeholders for a required
-/// token and for the path of `shoal` on the client's machine. Empty for an invalid URL.
-pub fn setups(url: &str, with_token: bool) -> Vec<ClientSetup> {
+/// The credential that an endpoint requires of its clients.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Credential {
+    /// No credential.
+    None,
+    /// A bearer token that the operator hands out.
+    Token,
+    /// A token that the client gets from an authorization server.
+    Login,
+}
+
+const NO_LOGIN: &str = "`shoal stdio` cannot log in: replace YOUR_TOKEN by an access token of the authorization server. After the token expires, replace it again.";
+
+/// Returns the configurations of all known clients for the endpoint, with placeholders for a token that the client
+/// cannot get itself and for the path of `shoal` on the client's machine. Empty for an invalid URL.
+pub fn setups(url: &str, credential: Credential) -> Vec<ClientSetup> {
     let header = Header {
         name: "Authorization".to_owned(),
         value: "Bearer YOUR_TOKEN".to_owned(),
     };
-    let argument = match with_token {
-        true => format!(" --header '{}: {}'", header.name, header.value),
-        false => String::new(),
-    };
     let clients = McpClient::value_variants().iter();
     let setup = |&client: &McpClient| {
         let word = client.to_possible_value()?.get_name().to_owned();
-        let command = ClientConfig {
+        let mut command = ClientConfig {
             client,
             url: url.to_owned(),
             name: "shoal".to_owned(),
-            header: with_token.then(|| header.clone()).into_iter().collect(),
+            header: Vec::new(),
             stdio: false,
             env: Vec::new(),
             server: Vec::new(),
         };
+        let cannot_log_in = credential == Credential::Login && starts_shoal(&command);
+        let mut argument = String::new();
+        if credential == Credential::Token || cannot_log_in {
+            argument = format!(" --header '{}: {}'", header.name, header.value);
+            command.header.push(header.clone());
+        }
         Some(ClientSetup {
             name: name(client),
             command: format!("shoal client-config {word} --url {url}{argument}"),
             place: place(client),
             text: text(&command, "/PATH/TO/shoal").ok()?,
+            note: cannot_log_in.then_some(NO_LOGIN),
         })
     };
     clients.filter_map(setup).collect()
@@ -76,9 +96,7 @@ pub fn setups(url: &str, with_token: bool) -> Vec<ClientSetup> {
 
 fn text(command: &ClientConfig, program: &str) -> Result<String, Failure> {
     endpoint(&command.url).map_err(|error| Failure::usage(error.to_string()))?;
-    let by_stdio =
-        command.stdio || !command.server.is_empty() || command.client == McpClient::ClaudeDesktop;
-    let server = match by_stdio {
+    let server = match starts_shoal(command) {
         true => started(command, program)?,
         false => called(command),
     };
@@ -89,6 +107,11 @@ fn text(command: &ClientConfig, program: &str) -> Result<String, Failure> {
     Ok(print::json(
         &json!({ servers: { command.name.as_str(): server } }),
     )?)
+}
+
+/// Whether the client starts `shoal stdio`.
+fn starts_shoal(command: &ClientConfig) -> bool {
+    command.stdio || !command.server.is_empty() || command.client == McpClient::ClaudeDesktop
 }
 
 /// The configuration of a client that calls Shoal over HTTP.

@@ -40,11 +40,12 @@ export class Connect {
     }
 }
 
-function clientPanel({ name, command, place, text }) {
+function clientPanel({ name, command, place, text, note }) {
     const code = h('code', {}, text.trimEnd());
     return h('div', { class: 'panel connect' },
         h('header', {}, h('h2', {}, name)),
         h('p', {}, place),
+        note && h('p', {}, note),
         h('div', { class: 'snippet' }, h('pre', { tabindex: '0', 'aria-label': `Configuration of ${name}` }, code),
             copyButton(`the configuration of ${name}`, code)),
         h('p', { class: 'quiet' }, 'Or print it: ', h('code', {}, command)));

@@ -10,7 +10,7 @@ use reqwest::Url;
 use serde::Serialize;
 
 use super::super::answer;
-use crate::client_config::{ClientSetup, setups};
+use crate::client_config::{ClientSetup, Credential, setups};
 use crate::config::{AuthMode, Settings};
 
 const PLACEHOLDER: &str = "https://mcp.example.com/mcp";
@@ -24,7 +24,7 @@ pub struct ClientEndpoint {
 #[derive(Serialize)]
 struct Shown {
     url: Option<String>,
-    credential: &'static str,
+    credential: Credential,
     clients: Vec<ClientSetup>,
 }
 
@@ -42,14 +42,11 @@ impl ClientEndpoint {
     fn shown(&self, host: Option<&str>) -> Shown {
         let url = self.url.as_deref().map(|url| reachable(url, host));
         let credential = match self.mode {
-            AuthMode::None => "none",
-            AuthMode::Tokens => "token",
-            AuthMode::OAuth => "login",
+            AuthMode::None => Credential::None,
+            AuthMode::Tokens => Credential::Token,
+            AuthMode::OAuth => Credential::Login,
         };
-        let clients = setups(
-            url.as_deref().unwrap_or(PLACEHOLDER),
-            self.mode == AuthMode::Tokens,
-        );
+        let clients = setups(url.as_deref().unwrap_or(PLACEHOLDER), credential);
         Shown {
             url,
             credential,
@@ -126,10 +123,18 @@ mod tests {
 
     #[test]
     fn every_client_gets_the_endpoint_and_a_place_for_its_token() {
-        for (mode, has_token) in [
-            (AuthMode::None, false),
-            (AuthMode::Tokens, true),
-            (AuthMode::OAuth, false),
+        let all = [
+            "Claude Code",
+            "Claude Desktop",
+            "Cursor",
+            "Visual Studio Code",
+            "MCP Inspector",
+        ];
+        for (mode, with_token) in [
+            (AuthMode::None, &[][..]),
+            (AuthMode::Tokens, &all[..]),
+            // It starts `shoal stdio`, which cannot log in.
+            (AuthMode::OAuth, &["Claude Desktop"][..]),
         ] {
             let found = endpoint(Some("http://10.0.0.1:8080/mcp"), mode).shown(None);
             assert_eq!(found.clients.len(), 5);
@@ -139,7 +144,12 @@ mod tests {
                     "{}",
                     client.text
                 );
-                assert_eq!(client.text.contains("YOUR_TOKEN"), has_token, "{mode:?}");
+                let has_token = with_token.contains(&client.name);
+                for shown in [&client.text, &client.command] {
+                    assert_eq!(shown.contains("YOUR_TOKEN"), has_token, "{mode:?} {shown}");
+                }
+                let is_noted = has_token && matches!(mode, AuthMode::OAuth);
+                assert_eq!(client.note.is_some(), is_noted, "{mode:?} {}", client.name);
             }
         }
     }
