@@ -338,7 +338,7 @@ impl Lead for Arc<ProcessPool> {
         deserted
     }
 
-    fn replaces(&self, process: &Arc<Connection>) {
+    fn retires(&self, process: &Arc<Connection>) {
         {
             let mut state = self.state.lock();
             let is_it = |(_, other): &(&SlotId, &Process)| Arc::ptr_eq(&other.connection, process);

@@ -46,7 +46,7 @@ pub(crate) trait Lead: Send + Sync + 'static {
     }
 
     /// The lead connection accepts no further calls, and retires after its last call.
-    fn replaces(&self, _connection: &Arc<Connection>) {}
+    fn retires(&self, _connection: &Arc<Connection>) {}
 
     /// Returns once a call needs the lead.
     fn wanted(&self) -> BoxFuture<'_, ()>;
@@ -234,21 +234,21 @@ impl Supervisor {
         self.lead.joins(&connection);
         let over = connection.over();
         let lead = self.lead.clone();
-        let replaced = &connection;
+        let retired = &connection;
         let learning = async {
-            let mut is_replaced = false;
+            let mut is_retired = false;
             let more = match early {
                 Ok(more) => more,
                 Err(_) => {
                     let more = has_more.await;
-                    is_replaced = !was_asked && modern_side.has_switched();
-                    if is_replaced {
-                        lead.replaces(replaced);
+                    is_retired = !was_asked && modern_side.has_switched();
+                    if is_retired {
+                        lead.retires(retired);
                     }
                     more
                 }
             };
-            (more && modern_side.learn(link).await, is_replaced)
+            (more && modern_side.learn(link).await, is_retired)
         };
         tokio::pin!(learning);
         let mut learns = true;
@@ -269,13 +269,13 @@ impl Supervisor {
                         pace.was_read(changed, lists.missing());
                     }
                 }
-                (more, is_replaced) = &mut learning, if learns => {
+                (more, is_retired) = &mut learning, if learns => {
                     learns = false;
                     if more && answers.is_empty() {
                         self.publish(link, &mut lists);
                     }
                     // The pool ends the connection after its last call. The next lead does not wait for that call.
-                    if is_replaced {
+                    if is_retired {
                         return End::Retired;
                     }
                 }
