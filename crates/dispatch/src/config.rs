@@ -169,9 +169,11 @@ pub enum DurabilityPolicy {
     #[default]
     Auto,
     /// No tools: Shoal treats all as safe to repeat.
-    Never,
+    #[serde(rename = "never")]
+    NoTool,
     /// All tools.
-    Always,
+    #[serde(rename = "always")]
+    AllTools,
 }
 
 /// Sharing of a copy (`cacheScope`).

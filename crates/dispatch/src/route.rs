@@ -127,8 +127,8 @@ fn repeat_of(settings: &PoolSettings, pool: &Arc<str>, called: &str, safe: bool)
         return Repeat::Safe;
     }
     match config.durability {
-        DurabilityPolicy::Always => Repeat::Never,
-        DurabilityPolicy::Never => Repeat::Safe,
+        DurabilityPolicy::AllTools => Repeat::Never,
+        DurabilityPolicy::NoTool => Repeat::Safe,
         DurabilityPolicy::Auto if safe => Repeat::Safe,
         DurabilityPolicy::Auto => Repeat::Never,
     }
@@ -374,7 +374,7 @@ mod tests {
         assert_eq!(of(&PoolConfig::default(), &plain), Never);
         assert_eq!(of(&PoolConfig::default(), &safe), Safe);
         let mut pool = PoolConfig {
-            durability: DurabilityPolicy::Never,
+            durability: DurabilityPolicy::NoTool,
             ..PoolConfig::default()
         };
         assert_eq!(of(&pool, &plain), Safe);
@@ -382,7 +382,7 @@ mod tests {
         pool.repeatable.push("t".into());
         assert_eq!(of(&pool, &safe), Never);
         pool.journaled.clear();
-        pool.durability = DurabilityPolicy::Always;
+        pool.durability = DurabilityPolicy::AllTools;
         assert_eq!(of(&pool, &plain), Safe);
         assert_eq!(of(&pool, &tool("other", true)), Never);
     }
