@@ -6,7 +6,7 @@ use super::OriginCheck;
 use crate::config::EdgeConfig;
 use crate::refusal::Refusal;
 
-fn access(hosts: &[&str], origins: &[&str]) -> OriginCheck {
+fn origin_check(hosts: &[&str], origins: &[&str]) -> OriginCheck {
     let owned = |list: &[&str]| list.iter().map(|entry| (*entry).to_owned()).collect();
     OriginCheck::new(&EdgeConfig {
         allowed_hosts: owned(hosts),
@@ -15,18 +15,18 @@ fn access(hosts: &[&str], origins: &[&str]) -> OriginCheck {
     })
 }
 
-fn check(access: &OriginCheck, host: &str, origin: Option<&str>) -> Result<(), Refusal> {
+fn check(origin_check: &OriginCheck, host: &str, origin: Option<&str>) -> Result<(), Refusal> {
     let mut request = Request::builder().uri("/mcp").header("host", host);
     if let Some(origin) = origin {
         request = request.header("origin", origin);
     }
     let (head, ()) = request.body(()).unwrap().into_parts();
-    access.check(&head).map(|_| ())
+    origin_check.check(&head).map(|_| ())
 }
 
 #[test]
 fn loopback_names_are_served_with_any_port() {
-    let access = access(&[], &[]);
+    let origin_check = origin_check(&[], &[]);
     for host in [
         "localhost",
         "LOCALHOST:1",
@@ -35,7 +35,7 @@ fn loopback_names_are_served_with_any_port() {
         "[::1]:8080",
         "[::1]",
     ] {
-        assert!(check(&access, host, None).is_ok(), "{host}");
+        assert!(check(&origin_check, host, None).is_ok(), "{host}");
     }
     for host in [
         "evil.example.com",
@@ -44,24 +44,31 @@ fn loopback_names_are_served_with_any_port() {
         "",
         "127.0.0.1.nip.io",
     ] {
-        assert!(check(&access, host, None).is_err(), "{host}");
+        assert!(check(&origin_check, host, None).is_err(), "{host}");
     }
 }
 
 #[test]
 fn a_listed_host_may_name_its_port() {
-    let access = access(&["mcp.example.com", "other.example.com:8443"], &[]);
-    assert!(check(&access, "MCP.example.com:9000", None).is_ok());
-    assert!(check(&access, "other.example.com:8443", None).is_ok());
-    assert!(check(&access, "other.example.com:80", None).is_err());
+    let origin_check = origin_check(&["mcp.example.com", "other.example.com:8443"], &[]);
+    assert!(check(&origin_check, "MCP.example.com:9000", None).is_ok());
+    assert!(check(&origin_check, "other.example.com:8443", None).is_ok());
+    assert!(check(&origin_check, "other.example.com:80", None).is_err());
 }
 
 #[test]
 fn a_loopback_page_may_call_a_loopback_host_only() {
-    let access = access(&["mcp.example.com"], &[]);
-    assert!(check(&access, "localhost:1", Some("http://localhost:3000")).is_ok());
-    assert!(check(&access, "127.0.0.1:1", Some("http://[::1]:3000")).is_ok());
-    assert!(check(&access, "mcp.example.com", Some("http://localhost:3000")).is_err());
+    let origin_check = origin_check(&["mcp.example.com"], &[]);
+    assert!(check(&origin_check, "localhost:1", Some("http://localhost:3000")).is_ok());
+    assert!(check(&origin_check, "127.0.0.1:1", Some("http://[::1]:3000")).is_ok());
+    assert!(
+        check(
+            &origin_check,
+            "mcp.example.com",
+            Some("http://localhost:3000")
+        )
+        .is_err()
+    );
     for foreign in [
         "http://evil.com",
         "null",
@@ -69,7 +76,7 @@ fn a_loopback_page_may_call_a_loopback_host_only() {
         "http://localhost.evil.com",
     ] {
         assert!(
-            check(&access, "localhost:1", Some(foreign)).is_err(),
+            check(&origin_check, "localhost:1", Some(foreign)).is_err(),
             "{foreign}"
         );
     }
@@ -77,14 +84,21 @@ fn a_loopback_page_may_call_a_loopback_host_only() {
 
 #[test]
 fn a_listed_origin_may_call_any_served_host() {
-    let access = access(&["*"], &["https://app.example.com"]);
-    assert!(check(&access, "whatever", Some("https://app.example.com")).is_ok());
-    assert!(check(&access, "whatever", Some("https://app.example.com:444")).is_err());
+    let origin_check = origin_check(&["*"], &["https://app.example.com"]);
+    assert!(check(&origin_check, "whatever", Some("https://app.example.com")).is_ok());
+    assert!(
+        check(
+            &origin_check,
+            "whatever",
+            Some("https://app.example.com:444")
+        )
+        .is_err()
+    );
 }
 
 #[test]
 fn a_page_of_a_listed_host_may_call_that_host() {
-    let listed = access(&["mcp.example.com", "b.example.com"], &[]);
+    let listed = origin_check(&["mcp.example.com", "b.example.com"], &[]);
     for (host, origin) in [
         ("mcp.example.com", "https://mcp.example.com"),
         ("MCP.example.com", "https://mcp.example.com:443"),
@@ -103,33 +117,40 @@ fn a_page_of_a_listed_host_may_call_that_host() {
         assert!(check(&listed, host, Some(origin)).is_err(), "{origin}");
     }
     // The edge admits a rebound name here, but not its page.
-    let any = access(&["*"], &[]);
+    let any = origin_check(&["*"], &[]);
     assert!(check(&any, "evil.com", Some("https://evil.com")).is_err());
 }
 
 #[test]
 fn an_extension_may_call_if_it_is_listed() {
-    let access = access(&[], &["chrome-extension://abcdef"]);
-    assert!(check(&access, "localhost", Some("chrome-extension://abcdef")).is_ok());
-    assert!(check(&access, "localhost", Some("chrome-extension://other")).is_err());
+    let origin_check = origin_check(&[], &["chrome-extension://abcdef"]);
+    assert!(
+        check(
+            &origin_check,
+            "localhost",
+            Some("chrome-extension://abcdef")
+        )
+        .is_ok()
+    );
+    assert!(check(&origin_check, "localhost", Some("chrome-extension://other")).is_err());
 }
 
 #[test]
 fn an_absolute_uri_must_be_welcome_too() {
-    let access = access(&[], &[]);
+    let origin_check = origin_check(&[], &[]);
     let request = Request::builder()
         .uri("http://evil.example.com/mcp")
         .header("host", "localhost");
     let (head, ()) = request.body(()).unwrap().into_parts();
-    assert!(access.check(&head).is_err());
+    assert!(origin_check.check(&head).is_err());
 }
 
 #[test]
 fn an_origin_without_a_value_is_none() {
-    let access = access(&["mcp.example.com"], &[]);
+    let origin_check = origin_check(&["mcp.example.com"], &[]);
     for host in ["localhost", "mcp.example.com"] {
-        assert!(check(&access, host, Some("")).is_ok(), "{host}");
-        assert!(check(&access, host, Some("null")).is_err(), "{host}");
+        assert!(check(&origin_check, host, Some("")).is_ok(), "{host}");
+        assert!(check(&origin_check, host, Some("null")).is_err(), "{host}");
     }
-    assert!(check(&access, "evil.example.com", Some("")).is_err());
+    assert!(check(&origin_check, "evil.example.com", Some("")).is_err());
 }

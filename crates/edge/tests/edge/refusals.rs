@@ -4,41 +4,41 @@ mod everybody;
 mod headers;
 mod legacy;
 mod modern;
-mod page;
+mod rows;
 mod websocket;
 
 use reqwest::RequestBuilder;
 use serde_json::json;
 
-use self::page::Page;
+use self::rows::Rows;
 use crate::server::{Server, rpc};
 
 #[tokio::test]
 async fn every_row_is_answered_as_it_says() {
-    let mut page = Page::new();
-    everybody::callers(&mut page).await;
-    everybody::tokens(&mut page).await;
-    headers::ambiguous(&mut page).await;
-    headers::hosts(&mut page).await;
-    headers::encodings(&mut page).await;
-    everybody::limits(&mut page).await;
-    everybody::shares(&mut page).await;
-    everybody::malformed(&mut page).await;
-    legacy::requests(&mut page).await;
-    legacy::sessions(&mut page).await;
-    websocket::handshakes(&mut page).await;
-    modern::requests(&mut page).await;
-    modern::mirrored(&mut page).await;
-    modern::unsettled(&mut page).await;
-    modern::outcomes(&mut page).await;
-    let untested = page.untested();
+    let mut rows = Rows::new();
+    everybody::callers(&mut rows).await;
+    everybody::tokens(&mut rows).await;
+    headers::ambiguous(&mut rows).await;
+    headers::hosts(&mut rows).await;
+    headers::encodings(&mut rows).await;
+    everybody::limits(&mut rows).await;
+    everybody::shares(&mut rows).await;
+    everybody::malformed(&mut rows).await;
+    legacy::requests(&mut rows).await;
+    legacy::sessions(&mut rows).await;
+    websocket::handshakes(&mut rows).await;
+    modern::requests(&mut rows).await;
+    modern::mirrored(&mut rows).await;
+    modern::unsettled(&mut rows).await;
+    modern::outcomes(&mut rows).await;
+    let untested = rows.untested();
     assert!(untested.is_empty(), "{untested:#?}");
 }
 
 #[test]
 fn the_page_of_errors_has_every_code_and_status() {
-    let page = Page::new();
-    let unexplained = page.unexplained();
+    let rows = Rows::new();
+    let unexplained = rows.unexplained();
     assert!(unexplained.is_empty(), "{unexplained:#?}");
 }
 

@@ -16,28 +16,28 @@ use shoal_protocol::RawJson;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::page::{Page, compare};
 use super::ping;
+use super::rows::{Rows, compare};
 use crate::dispatcher::LARGE as ANSWER;
 use crate::gateway::LIVE;
 use crate::server::{Server, header, rpc};
 
 const LARGE: usize = 32 << 10;
 
-pub(super) async fn callers(page: &mut Page) {
+pub(super) async fn callers(rows: &mut Rows) {
     let server = Server::start().await;
     let host = server.post(ping()).header("host", "evil.example.com");
-    let body = page.check("Host that is not served", host).await;
+    let body = rows.check("Host that is not served", host).await;
     assert!(body.get("id").is_none());
     let origin = server
         .post(ping())
         .header("origin", "http://evil.example.com");
-    let body = page.check("Origin that may not call", origin).await;
+    let body = rows.check("Origin that may not call", origin).await;
     assert!(body.get("id").is_none());
     let big = server.post(ping()).header("x-big", "x".repeat(33 << 10));
-    page.check("too many header bytes", big).await;
+    rows.check("too many header bytes", big).await;
     let put = server.request(Method::PUT, "/mcp");
-    page.check("HTTP method that the path does not serve", put)
+    rows.check("HTTP method that the path does not serve", put)
         .await;
 
     let guarded = Server::with_authenticator(alice(), |config| {
@@ -46,15 +46,15 @@ pub(super) async fn callers(page: &mut Page) {
     .await;
     let missing = guarded.post(ping()).send().await.unwrap();
     assert_eq!(header(&missing, "www-authenticate"), "Bearer");
-    page.check("no bearer token where one is needed", guarded.post(ping()))
+    rows.check("no bearer token where one is needed", guarded.post(ping()))
         .await;
     let wrong = guarded.post(ping()).header("authorization", "Bearer wrong");
-    page.check("unknown bearer token", wrong).await;
+    rows.check("unknown bearer token", wrong).await;
     let listen = guarded.listen().header("authorization", "Bearer secret");
-    page.check("too many streams of a principal", listen).await;
+    rows.check("too many streams of a principal", listen).await;
 }
 
-pub(super) async fn tokens(page: &mut Page) {
+pub(super) async fn tokens(rows: &mut Rows) {
     let server = Server::with_authenticator(Arc::new(Granting), |_| {}).await;
     for (what, token, challenge) in [
         ("access token that is not valid", "expired", "Token"),
@@ -72,16 +72,16 @@ pub(super) async fn tokens(page: &mut Page) {
         let answer = request().send().await.unwrap();
         let told = header(&answer, "www-authenticate");
         assert!(told.contains(challenge), "{what}: {told}");
-        page.check(what, request()).await;
+        rows.check(what, request()).await;
     }
     let proofs = server.post(ping()).header("authorization", "Bearer proofs");
-    page.check(
+    rows.check(
         "more DPoP proofs of a principal than are remembered",
         proofs,
     )
     .await;
     let later = server.post(ping()).header("authorization", "Bearer later");
-    page.check("access token while the authorization server is away", later)
+    rows.check("access token while the authorization server is away", later)
         .await;
     let strong = |request: reqwest::RequestBuilder| request.bearer_auth("strong");
     let welcome = strong(server.tool("echo")).send().await.unwrap();
@@ -159,11 +159,11 @@ impl Authenticator for Granting {
     }
 }
 
-pub(super) async fn shares(page: &mut Page) {
+pub(super) async fn shares(rows: &mut Rows) {
     let guarded = |set: fn(&mut EdgeConfig)| Server::with_authenticator(alice(), set);
     let none = guarded(|config| config.limits.requests_per_principal = 0).await;
     let request = none.post(ping()).header("authorization", "Bearer secret");
-    page.check("too many requests of a principal", request)
+    rows.check("too many requests of a principal", request)
         .await;
 
     let crowded = guarded(|config| {
@@ -178,7 +178,7 @@ pub(super) async fn shares(page: &mut Page) {
     }
     let late = crowded.post("x".repeat(LARGE));
     let late = late.header("authorization", "Bearer secret");
-    page.check("no room for a large body of a principal", late)
+    rows.check("no room for a large body of a principal", late)
         .await;
 
     for (what, set) in [
@@ -199,7 +199,7 @@ pub(super) async fn shares(page: &mut Page) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let request = server.tool("large");
-        page.check_id(what, request.header("authorization", "Bearer secret"))
+        rows.check_id(what, request.header("authorization", "Bearer secret"))
             .await;
     }
 }
@@ -209,7 +209,7 @@ fn alice() -> Arc<StaticTokens> {
     Arc::new(StaticTokens::new([token]))
 }
 
-async fn quotas(page: &mut Page) {
+async fn quotas(rows: &mut Rows) {
     let quota = |name: &str| QuotaConfig {
         name: name.to_owned(),
         per: QuotaPer::All,
@@ -226,10 +226,10 @@ async fn quotas(page: &mut Page) {
     })
     .await;
     let batch = format!("[{},{}]", ping(), ping());
-    page.check("batch larger than a quota", slow.post(batch))
+    rows.check("batch larger than a quota", slow.post(batch))
         .await;
     assert_ne!(slow.post(ping()).send().await.unwrap().status(), 429);
-    let told = page.check("quota used up", slow.post(ping())).await;
+    let told = rows.check("quota used up", slow.post(ping())).await;
     assert_eq!(told["id"], 7);
     assert_eq!(told["error"]["data"]["quota"], "slow");
     let narrow = Server::with(|config| {
@@ -241,25 +241,25 @@ async fn quotas(page: &mut Page) {
     .await;
     let _under_way = tokio::spawn(narrow.tool("played").send());
     let _answers_nothing = narrow.dispatcher.call().await;
-    page.check_id("too much under way of a quota", narrow.post(ping()))
+    rows.check_id("too much under way of a quota", narrow.post(ping()))
         .await;
 }
 
-pub(super) async fn limits(page: &mut Page) {
-    quotas(page).await;
+pub(super) async fn limits(rows: &mut Rows) {
+    quotas(rows).await;
     let full = Server::with(|config| {
         config.limits.requests = 0;
         config.limits.streams = 0;
     })
     .await;
-    page.check("too many requests under way", full.post(ping()))
+    rows.check("too many requests under way", full.post(ping()))
         .await;
-    page.check("too many streams on the node", full.listen())
+    rows.check("too many streams on the node", full.listen())
         .await;
 
     let leaving = Server::start().await;
     leaving.load.stop_calls();
-    page.check_id("call at a node that shuts down", leaving.tool("echo"))
+    rows.check_id("call at a node that shuts down", leaving.tool("echo"))
         .await;
 
     let crowded = Server::with(|config| {
@@ -273,21 +273,21 @@ pub(super) async fn limits(page: &mut Page) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let late = crowded.post("x".repeat(LARGE));
-    page.check("no room for a large body", late).await;
+    rows.check("no room for a large body", late).await;
 
     let server = Server::with(|config| {
         config.limits.body_bytes = 64;
         config.timing.body = Duration::from_millis(50);
     })
     .await;
-    page.check("body over the limit", server.post("x".repeat(65)))
+    rows.check("body over the limit", server.post("x".repeat(65)))
         .await;
     let chunks =
         futures::stream::iter([Ok::<_, std::io::Error>("x".repeat(40)), Ok("x".repeat(40))]);
     let unknown_length = server.post("").body(reqwest::Body::wrap_stream(chunks));
-    page.check("body over the limit without a length", unknown_length)
+    rows.check("body over the limit without a length", unknown_length)
         .await;
-    let row = page.row("body that does not arrive");
+    let row = rows.row("body that does not arrive");
     let (status, body) = send_half_a_body(&server).await;
     compare(&row, status, &body);
 }
@@ -316,7 +316,7 @@ async fn send_half_a_body(server: &Server) -> (u16, Value) {
     (status, serde_json::from_str(body).unwrap())
 }
 
-pub(super) async fn malformed(page: &mut Page) {
+pub(super) async fn malformed(rows: &mut Rows) {
     let server = Server::start().await;
     let accept = server
         .request(Method::POST, "/mcp")
@@ -324,16 +324,16 @@ pub(super) async fn malformed(page: &mut Page) {
     let accept = accept
         .header("content-type", "application/json")
         .body(ping());
-    page.check("Accept without application/json on POST", accept)
+    rows.check("Accept without application/json on POST", accept)
         .await;
     let content_type = server.request(Method::POST, "/mcp").header("accept", "*/*");
     let content_type = content_type
         .header("content-type", "text/plain")
         .body(ping());
-    page.check("Content-Type other than JSON", content_type)
+    rows.check("Content-Type other than JSON", content_type)
         .await;
     let encoded = server.post(ping()).header("content-encoding", "gzip");
-    page.check("encoded body", encoded).await;
+    rows.check("encoded body", encoded).await;
     for (what, body) in [
         ("malformed JSON", "{\"jsonrpc\":".to_owned()),
         (
@@ -354,14 +354,14 @@ pub(super) async fn malformed(page: &mut Page) {
         ),
         ("empty batch", "[]".to_owned()),
     ] {
-        let body = page.check(what, server.post(body)).await;
+        let body = rows.check(what, server.post(body)).await;
         assert!(body.get("id").is_none(), "{what}");
     }
     let id = format!(
         r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#,
         "x".repeat(5000)
     );
-    let body = page
+    let body = rows
         .check("request id that is too long", server.post(id))
         .await;
     assert!(body.get("id").is_none());
@@ -369,11 +369,11 @@ pub(super) async fn malformed(page: &mut Page) {
         r#"{{"jsonrpc":"2.0","id":7,"method":"{}"}}"#,
         "x".repeat(300)
     );
-    page.check_id("method that is too long", server.post(method))
+    rows.check_id("method that is too long", server.post(method))
         .await;
     let name = serde_json::json!({"name": "x".repeat(600)});
     let name = rpc("tools/call", &name).to_string();
-    page.check_id("parameter that is too long", server.post(name))
+    rows.check_id("parameter that is too long", server.post(name))
         .await;
     for (what, body) in [
         (
@@ -394,6 +394,6 @@ pub(super) async fn malformed(page: &mut Page) {
             r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}"#,
         ),
     ] {
-        page.check_id(what, server.post(body)).await;
+        rows.check_id(what, server.post(body)).await;
     }
 }

@@ -1,20 +1,20 @@
 //! Ambiguous headers.
 
-use super::page::{Page, compare};
 use super::ping;
+use super::rows::{Rows, compare};
 use crate::raw;
 use crate::server::Server;
 
-pub(super) async fn ambiguous(page: &mut Page) {
+pub(super) async fn ambiguous(rows: &mut Rows) {
     let server = Server::with(|config| config.allowed_hosts.push("*".to_owned())).await;
     let send = async |lines: &str| raw::send(server.address, &raw::post(lines), &ping()).await;
     let host = "Host: localhost\r\n";
 
-    let row = page.row("no Host over HTTP/1.1");
+    let row = rows.row("no Host over HTTP/1.1");
     let answer = send("").await;
     compare(&row, answer.status, &answer.body);
 
-    let row = page.row("header twice that says one thing");
+    let row = rows.row("header twice that says one thing");
     for twice in [
         "Host: localhost",
         "Authorization: Bearer a",
@@ -37,7 +37,7 @@ pub(super) async fn ambiguous(page: &mut Page) {
         }
     }
 
-    let row = page.row("mirrored header twice");
+    let row = rows.row("mirrored header twice");
     for name in [
         "MCP-Protocol-Version",
         "Mcp-Method",
@@ -65,9 +65,9 @@ pub(super) async fn ambiguous(page: &mut Page) {
     }
 }
 
-pub(super) async fn hosts(page: &mut Page) {
+pub(super) async fn hosts(rows: &mut Rows) {
     let server = Server::start().await;
-    let row = page.row("Host unlike the authority of the target");
+    let row = rows.row("Host unlike the authority of the target");
     for (host, target, fits) in [
         ("localhost:1", "http://localhost:2/mcp", false),
         ("localhost", "http://127.0.0.1/mcp", false),
@@ -100,9 +100,9 @@ pub(super) async fn hosts(page: &mut Page) {
     }
 }
 
-pub(super) async fn encodings(page: &mut Page) {
+pub(super) async fn encodings(rows: &mut Rows) {
     let server = Server::start().await;
-    let row = page.row("encoded body in a list");
+    let row = rows.row("encoded body in a list");
     for (lines, plain) in [
         ("Content-Encoding: identity, gzip\r\n", false),
         ("Content-Encoding: gzip, identity\r\n", false),

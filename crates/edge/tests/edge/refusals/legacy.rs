@@ -6,56 +6,56 @@ use reqwest::Method;
 use shoal_ports::GatewayError;
 use shoal_protocol::RpcError;
 
-use super::page::Page;
+use super::rows::Rows;
 use super::{initialize, ping};
 use crate::gateway::LIVE;
 use crate::server::Server;
 
-pub(super) async fn requests(page: &mut Page) {
+pub(super) async fn requests(rows: &mut Rows) {
     let server = Server::start().await;
     let version = server.post(ping()).header("mcp-session-id", LIVE);
     let version = version.header("mcp-protocol-version", "1999-01-01");
-    page.check_id("unknown protocol version header", version)
+    rows.check_id("unknown protocol version header", version)
         .await;
-    page.check_id("no session id", server.post(ping())).await;
+    rows.check_id("no session id", server.post(ping())).await;
     let unreadable = server.post(ping()).header("mcp-session-id", "a b");
-    page.check("unreadable session id", unreadable).await;
+    rows.check("unreadable session id", unreadable).await;
     let not_acceptable = server
         .request(Method::GET, "/mcp")
         .header("accept", "application/json");
     let not_acceptable = not_acceptable.header("mcp-session-id", LIVE);
-    page.check("GET without text/event-stream", not_acceptable)
+    rows.check("GET without text/event-stream", not_acceptable)
         .await;
     let message = |path: &str| {
         let post = server.request(Method::POST, path);
         post.header("content-type", "application/json").body(ping())
     };
-    page.check("HTTP+SSE message without a session", message("/messages"))
+    rows.check("HTTP+SSE message without a session", message("/messages"))
         .await;
     let unknown = message("/messages?sessionId=unknown");
-    page.check_id("HTTP+SSE message to an unknown session", unknown)
+    rows.check_id("HTTP+SSE message to an unknown session", unknown)
         .await;
 }
 
-pub(super) async fn sessions(page: &mut Page) {
+pub(super) async fn sessions(rows: &mut Rows) {
     let server = Server::start().await;
     let post = |session: &str| server.post(ping()).header("mcp-session-id", session);
     let unknown = "unknown session, or somebody else's";
-    page.check_id(unknown, post("unknown")).await;
+    rows.check_id(unknown, post("unknown")).await;
     let listen = |session: &str| {
         let get = server
             .request(Method::GET, "/mcp")
             .header("accept", "text/event-stream");
         get.header("mcp-session-id", session)
     };
-    page.check("unknown session on GET", listen("unknown"))
+    rows.check("unknown session on GET", listen("unknown"))
         .await;
     let delete = server
         .request(Method::DELETE, "/mcp")
         .header("mcp-session-id", "unknown");
-    page.check("unknown session on DELETE", delete).await;
+    rows.check("unknown session on DELETE", delete).await;
     let gone = listen("history-gone").header("last-event-id", "1-2-3");
-    page.check("Last-Event-ID whose history is gone", gone)
+    rows.check("Last-Event-ID whose history is gone", gone)
         .await;
     for (what, session) in [
         ("session that begins with another request", "rejecting"),
@@ -67,7 +67,7 @@ pub(super) async fn sessions(page: &mut Page) {
         ),
         ("fault of the server", "broken"),
     ] {
-        page.check_id(what, post(session)).await;
+        rows.check_id(what, post(session)).await;
     }
     let retry_after = Duration::from_secs(3);
     let limit = 5;
@@ -90,6 +90,6 @@ pub(super) async fn sessions(page: &mut Page) {
         ),
     ] {
         *server.gateway.opening.lock() = Some(error);
-        page.check_id(what, initialize(&server)).await;
+        rows.check_id(what, initialize(&server)).await;
     }
 }

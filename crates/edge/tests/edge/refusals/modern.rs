@@ -6,7 +6,7 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use shoal_ports::CallEventKind;
 
-use super::page::Page;
+use super::rows::Rows;
 use super::{initialize, ping};
 use crate::dispatcher::just_started;
 use crate::gateway::LIVE;
@@ -20,7 +20,7 @@ fn bare(server: &Server, params: &Value) -> RequestBuilder {
         .headers(headers)
 }
 
-pub(super) async fn requests(page: &mut Page) {
+pub(super) async fn requests(rows: &mut Rows) {
     const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
     const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
     let server = Server::with(|config| config.limits.resources_per_listener = 1).await;
@@ -33,32 +33,32 @@ pub(super) async fn requests(page: &mut Page) {
         let request = server
             .request(method, "/mcp")
             .header("mcp-session-id", LIVE);
-        page.check(what, with_version(request, "2026-07-28")).await;
+        rows.check(what, with_version(request, "2026-07-28")).await;
     }
     let batch = with_version(server.post(format!("[{}]", ping())), "2026-07-28");
-    page.check("modern batch", batch).await;
+    rows.check("modern batch", batch).await;
     let response = r#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
-    page.check(
+    rows.check(
         "posted response",
         with_version(server.post(response), "2026-07-28"),
     )
     .await;
 
-    page.check_id("no _meta", bare(&server, &json!({}))).await;
+    rows.check_id("no _meta", bare(&server, &json!({}))).await;
     let meta = json!({"_meta": {CAPABILITIES: {}}});
-    page.check_id("no protocolVersion in _meta", bare(&server, &meta))
+    rows.check_id("no protocolVersion in _meta", bare(&server, &meta))
         .await;
     let meta = json!({"_meta": {VERSION: "2026-07-28"}});
-    page.check_id("no clientCapabilities in _meta", bare(&server, &meta))
+    rows.check_id("no clientCapabilities in _meta", bare(&server, &meta))
         .await;
     let opening = with_version(initialize(&server), "2026-07-28");
-    page.check_id("initialize with a modern version header", opening)
+    rows.check_id("initialize with a modern version header", opening)
         .await;
     let meta = with_meta(
         json!({}),
         json!({"io.modelcontextprotocol/logLevel": "loud"}),
     );
-    page.check_id("unknown logLevel", bare(&server, &meta))
+    rows.check_id("unknown logLevel", bare(&server, &meta))
         .await;
 
     let versioned = |version: &str| {
@@ -68,7 +68,7 @@ pub(super) async fn requests(page: &mut Page) {
             version,
         )
     };
-    let body = page
+    let body = rows
         .check_id("unknown protocol version", versioned("v999.0.0"))
         .await;
     assert_eq!(body["error"]["data"]["requested"], "v999.0.0");
@@ -77,15 +77,15 @@ pub(super) async fn requests(page: &mut Page) {
         body["error"]["data"]["supported"].as_array().unwrap().len(),
         5
     );
-    page.check_id("legacy protocol version in _meta", versioned("2025-06-18"))
+    rows.check_id("legacy protocol version in _meta", versioned("2025-06-18"))
         .await;
     let notification = server.post(r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#);
     let notification = with_version(notification, "v999.0.0");
-    page.check("unknown protocol version of a notification", notification)
+    rows.check("unknown protocol version of a notification", notification)
         .await;
 
     let earlier = server.modern("logging/setLevel", json!({}));
-    page.check_id("method of an earlier revision", earlier)
+    rows.check_id("method of an earlier revision", earlier)
         .await;
     for method in [
         "initialize",
@@ -97,17 +97,17 @@ pub(super) async fn requests(page: &mut Page) {
         assert_eq!(answer.status(), 404, "{method}");
     }
     let unknown = server.modern("unknown/method", json!({}));
-    page.check_id("unknown method", unknown).await;
+    rows.check_id("unknown method", unknown).await;
     let listen = |params| server.modern("subscriptions/listen", params);
     let no_filter = listen(json!({}));
-    page.check_id("subscriptions/listen without a filter", no_filter)
+    rows.check_id("subscriptions/listen without a filter", no_filter)
         .await;
     let many = listen(json!({"notifications": {"resourceSubscriptions": ["a:1", "a:2"]}}));
-    page.check_id("subscriptions/listen to too many resources or tasks", many)
+    rows.check_id("subscriptions/listen to too many resources or tasks", many)
         .await;
 }
 
-pub(super) async fn mirrored(page: &mut Page) {
+pub(super) async fn mirrored(rows: &mut Rows) {
     let server = Server::start().await;
     let send = |name: &str, without: &str, with: &[(&'static str, &str)]| {
         let params = with_meta(json!({"name": name}), json!({}));
@@ -152,7 +152,7 @@ pub(super) async fn mirrored(page: &mut Page) {
             &[(name, "=?base64?%?=")],
         ),
     ] {
-        page.check_id(what, send("echo", without, with)).await;
+        rows.check_id(what, send("echo", without, with)).await;
     }
     let encoded = send("echo", name, &[(name, "=?base64?ZWNobw==?=")]);
     assert_eq!(
@@ -161,18 +161,18 @@ pub(super) async fn mirrored(page: &mut Page) {
         "Mcp-Name may be"
     );
     let regional = send("regional", "", &[]);
-    page.check_id("Mcp-Param header unlike the argument", regional)
+    rows.check_id("Mcp-Param header unlike the argument", regional)
         .await;
     let fits = send("regional", "", &[("mcp-param-region", "eu")]);
     assert_eq!(fits.send().await.unwrap().status(), 200);
 }
 
-pub(super) async fn unsettled(page: &mut Page) {
+pub(super) async fn unsettled(rows: &mut Rows) {
     let server = Server::start().await;
     *server.dispatcher.lacks.lock() = Some(just_started());
     let listen = |filter| server.modern("subscriptions/listen", json!({"notifications": filter}));
     let unknown = listen(json!({"resourceSubscriptions": ["file:///a", "unknown:b"]}));
-    page.check_id(
+    rows.check_id(
         "subscriptions/listen to a resource that may come yet",
         unknown,
     )
@@ -180,14 +180,14 @@ pub(super) async fn unsettled(page: &mut Page) {
     server.dispatcher.subscribed_to(&[]).await;
     *server.dispatcher.not_ready.lock() = Some(just_started());
     let any = listen(json!({"toolsListChanged": true}));
-    page.check_id("subscriptions/listen at a node that knows no pool yet", any)
+    rows.check_id("subscriptions/listen at a node that knows no pool yet", any)
         .await;
     let discover = server.modern("server/discover", json!({}));
-    page.check_id("server/discover at a node that knows no pool yet", discover)
+    rows.check_id("server/discover at a node that knows no pool yet", discover)
         .await;
 }
 
-pub(super) async fn outcomes(page: &mut Page) {
+pub(super) async fn outcomes(rows: &mut Rows) {
     let server = Server::with(|config| config.timing.stream_after = Duration::from_secs(60)).await;
     for (what, tool) in [
         ("unknown tool", "unknown"),
@@ -201,18 +201,18 @@ pub(super) async fn outcomes(page: &mut Page) {
         ("nothing executed yet", "not-ready"),
         ("deadline passed", "deadline"),
     ] {
-        page.check_id(what, server.tool(tool)).await;
+        rows.check_id(what, server.tool(tool)).await;
     }
-    page.check_id(
+    rows.check_id(
         "tasks extension that was not declared",
         server.tool("only-task"),
     )
     .await;
     let unknown = declared(&server, "tasks/get", json!({"taskId": "unknown-task"}));
-    page.check_id("unknown task", unknown).await;
-    let lost = page.check_id("outcome unknown", server.tool("played"));
+    rows.check_id("unknown task", unknown).await;
+    let lost = rows.check_id("outcome unknown", server.tool("played"));
     let (_, ()) = tokio::join!(lost, async { drop(server.dispatcher.call().await) });
-    let asked = page.check_id("question that was left to the edge", server.tool("played"));
+    let asked = rows.check_id("question that was left to the edge", server.tool("played"));
     let (_, _call) = tokio::join!(asked, async {
         let mut call = server.dispatcher.call().await;
         let (ask, method) = (shoal_ports::AskId(1), shoal_protocol::Method::Elicit);

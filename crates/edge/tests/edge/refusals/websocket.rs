@@ -2,19 +2,19 @@
 
 use reqwest::{Method, RequestBuilder};
 
-use super::page::Page;
+use super::rows::Rows;
 use crate::gateway::LIVE;
 use crate::server::Server;
 
-pub(super) async fn handshakes(page: &mut Page) {
+pub(super) async fn handshakes(rows: &mut Rows) {
     let off = Server::start().await;
-    page.check("WebSocket where it is off", handshake(&off, "mcp"))
+    rows.check("WebSocket where it is off", handshake(&off, "mcp"))
         .await;
     let server = Server::with(|config| config.websocket = true).await;
     let offer = |protocols: &str| handshake(&server, protocols);
     let version = asking(&server, "mcp").header("sec-websocket-version", "8");
-    page.check("WebSocket of another version", version).await;
-    page.check("malformed handshake", keyless(&server, "mcp"))
+    rows.check("WebSocket of another version", version).await;
+    rows.check("malformed handshake", keyless(&server, "mcp"))
         .await;
     let key = "sec-websocket-key";
     for (what, request) in [
@@ -55,7 +55,7 @@ pub(super) async fn handshakes(page: &mut Page) {
             offer("mcp.resume, mcp.session.unknown"),
         ),
     ] {
-        page.check(what, request).await;
+        rows.check(what, request).await;
     }
 }
 

@@ -40,12 +40,12 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-pub(super) struct Page {
+pub(super) struct Rows {
     rows: Vec<Row>,
     seen: BTreeSet<String>,
 }
 
-impl Page {
+impl Rows {
     pub(super) fn new() -> Self {
         let (rows, seen) = (rows(), BTreeSet::new());
         Self { rows, seen }
