@@ -160,7 +160,7 @@ impl Sessions {
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
-        self.node.passivate_all().await;
+        self.node.release_all().await;
     }
 }
 

@@ -123,7 +123,7 @@ impl Node {
     }
 
     /// Stores and releases every session, and stops running calls.
-    pub(crate) async fn passivate_all(&self) {
+    pub(crate) async fn release_all(&self) {
         let patience = Arc::new(Patience::new(self.config.begin_patience));
         let leaving = futures::stream::iter(self.all_live()).for_each_concurrent(AT_ONCE, |live| {
             let leave = Leave::ShutDown(patience.clone());
