@@ -9,7 +9,7 @@
 //! | `inputs`, `schema` | a tool's input schema; the document's schemas as JSON Schema |
 //! | `size` | the size of the tool list in a model's context |
 //! | `text` | descriptions without markup |
-//! | `request`, `style`, `body` | turns a call's arguments into a request |
+//! | `request`, `style`, `body`, `media` | turns a call's arguments into a request |
 //! | `answer` | turns an answer into a result |
 //! | `monitor` | follows the document and the service's health |
 //! | `preview` | shows a document's tools without its service |
@@ -44,6 +44,7 @@ mod document;
 pub(crate) mod fuzz;
 mod inputs;
 mod loader;
+mod media;
 mod monitor;
 mod names;
 mod operation;

@@ -21,7 +21,7 @@ use shoal_protocol::{ClientCapability, Era, RpcError, declares};
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
-use self::placement::Want;
+use self::demand::Want;
 use self::pool::{Lease, PoolOpening, ProcessPool};
 use crate::upstream::{
     Binding, Connection, Launcher, NeverWritten, Server, SessionOwner, Sessions, StartError,

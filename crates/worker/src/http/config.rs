@@ -14,6 +14,9 @@ use crate::http_client::{
 };
 use crate::upstream::{Binding, EraChoice, Settings};
 
+/// The name of the server in messages about its URL.
+pub(super) const WHAT: &str = "an MCP endpoint";
+
 settings! {
     /// An MCP server that speaks Streamable HTTP.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -109,11 +112,7 @@ impl HttpConfig {
     /// # Errors
     /// Describes the faulty settings.
     pub fn endpoints(&self) -> Result<Vec<&str>, String> {
-        endpoints(
-            ("url", &self.url),
-            ("urls", &self.urls),
-            super::endpoint::WHAT,
-        )
+        endpoints(("url", &self.url), ("urls", &self.urls), WHAT)
     }
 
     /// Checks the settings without contacting the server.

@@ -8,11 +8,9 @@ use reqwest::{Response, Url};
 use shoal_outbound::{Client, Named, Outbound};
 use shoal_ports::Caller;
 
-use super::config::HttpConfig;
+use super::config::{HttpConfig, WHAT};
 use super::cookies::Cookies;
 use crate::http_client::{HttpClient, Unanswered, check_url, send};
-
-pub(super) const WHAT: &str = "an MCP endpoint";
 
 pub(super) struct Endpoint {
     pub(super) http: HttpClient,

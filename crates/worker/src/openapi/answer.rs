@@ -14,8 +14,8 @@ use shoal_protocol::{RawJson, RawObject, RpcError};
 use shoal_telemetry::metrics::metrics;
 
 use self::fitted::{Fitted, fitted};
-use super::body::{BodyKind, essence};
 use super::document::beginning;
+use super::media::{BodyKind, essence};
 use super::operation::CompiledOperation;
 use crate::http_client::{LATER, beginning_of, redirect_target, retry_after};
 

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::config::DeepLists;
 use super::document::{Encoding, MediaType};
+use super::media::BodyKind;
 use super::style::{ParameterEncoder, percent_encoded, plain};
 
 mod files;
@@ -16,17 +17,6 @@ mod files;
 pub(super) use self::files::files;
 
 const OCTETS: &str = "application/octet-stream";
-
-/// The declaration order is the order of preference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BodyKind {
-    Json,
-    Multipart,
-    Form,
-    Text,
-    /// Clients send the bytes as Base64.
-    Bytes,
-}
 
 #[derive(Clone, Debug)]
 pub(super) struct BodyEncoder {
@@ -38,36 +28,11 @@ pub(super) struct BodyEncoder {
     lists: DeepLists,
 }
 
-impl BodyKind {
-    pub(super) fn of(media: &str) -> Self {
-        let bare = essence(media);
-        match bare.as_str() {
-            "application/json" | "application/*" | "*/*" => Self::Json,
-            "application/x-www-form-urlencoded" => Self::Form,
-            "multipart/form-data" => Self::Multipart,
-            "application/xml"
-            | "application/yaml"
-            | "application/x-yaml"
-            | "application/graphql"
-            | "application/jsonl"
-            | "application/x-ndjson" => Self::Text,
-            other if other.ends_with("+json") => Self::Json,
-            other if other.starts_with("text/") || other.ends_with("+xml") => Self::Text,
-            _ => Self::Bytes,
-        }
-    }
-}
-
 pub(super) fn choose(content: &Map<String, Value>) -> Option<(&str, BodyKind)> {
     let kinds = content
         .keys()
         .map(|media| (media.as_str(), BodyKind::of(media)));
     kinds.min_by_key(|(_, kind)| *kind as u8)
-}
-
-pub(super) fn essence(media: &str) -> String {
-    let bare = media.split(';').next().unwrap_or_default();
-    bare.trim().to_ascii_lowercase()
 }
 
 impl BodyEncoder {

@@ -8,8 +8,9 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 use shoal_protocol::legal_name;
 
-use super::body::{BodyEncoder, BodyKind, choose, files};
+use super::body::{BodyEncoder, choose, files};
 use super::document::{Document, MediaType, Parameter, ParameterLocation, RequestBody};
+use super::media::BodyKind;
 use super::names::UniqueNames;
 use super::schema::{
     Detail, INPUT, Patterns, SchemaDirection, Schemas, TooLarge, WIRE_NAME, aliases,

@@ -37,8 +37,10 @@ impl Loader<'_> {
     pub(super) async fn load(&self) -> Result<Loaded, Unread> {
         let location = self.source.location();
         let mut files: Vec<ReadFile> = self.source.file(&location).into_iter().collect();
-        let text = self.source.read(self.http, self.config, self.base).await?;
         let most = self.config.document_bytes;
+        let within = self.config.request_timeout.get();
+        let text = self.source.read(self.http, within, self.base, most);
+        let text = text.await?;
         let left = AtomicUsize::new(most.saturating_sub(text.len()));
         let begun = apart(move || Ok(Parts::new(document::read(&text)?, location)));
         let mut parts = begun.await?;
@@ -87,9 +89,10 @@ impl Loader<'_> {
         left: &AtomicUsize,
     ) -> (PartLocation, Result<Bytes, Unread>) {
         let limit = left.load(Ordering::Relaxed);
-        let read =
-            self.source
-                .read_part(&part, self.http, self.others, self.config, self.base, limit);
+        let within = self.config.request_timeout.get();
+        let read = self
+            .source
+            .read_part(&part, self.http, self.others, within, self.base, limit);
         let read = read.await;
         (part, read)
     }

@@ -3,8 +3,8 @@
 use http::HeaderValue;
 use serde_json::{Map, Value, json};
 
-use super::body::{BodyKind, essence};
 use super::document::{Document, MediaType, OperationObject};
+use super::media::{BodyKind, essence};
 use super::schema::{OUTPUT, Patterns, SchemaDirection, Schemas};
 
 const ACCEPTED: usize = 8;

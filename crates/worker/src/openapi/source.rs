@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::{Method, header};
@@ -10,7 +10,6 @@ use reqwest::Url;
 use shoal_outbound::{Broken, collect};
 use shoal_ports::read_file;
 
-use super::config::OpenApiConfig;
 use super::document::PartLocation;
 use crate::http_client::{HttpClient, Unanswered, check_url, modified, off_the_runtime, send};
 
@@ -59,15 +58,15 @@ impl DocumentSource {
     pub(super) async fn read(
         &self,
         http: &HttpClient,
-        config: &OpenApiConfig,
+        within: Duration,
         base: Option<&Url>,
+        limit: usize,
     ) -> Result<Bytes, Unread> {
-        let limit = config.document_bytes;
         match self {
             Self::File(file) => of_file(file, limit).await,
             Self::Url(url) => {
                 let own = base.is_none_or(|base| base.origin() == url.origin());
-                in_time(fetch(http, url, own, limit), config).await
+                in_time(fetch(http, url, own, limit), within).await
             }
         }
     }
@@ -79,7 +78,7 @@ impl DocumentSource {
         part: &PartLocation,
         http: &HttpClient,
         others: &HttpClient,
-        config: &OpenApiConfig,
+        within: Duration,
         base: Option<&Url>,
         limit: usize,
     ) -> Result<Bytes, Unread> {
@@ -93,10 +92,10 @@ impl DocumentSource {
             }
             (Self::Url(document), PartLocation::Url(url)) if document.origin() == url.origin() => {
                 let own = base.is_none_or(|base| base.origin() == url.origin());
-                in_time(fetch(http, url, own, limit), config).await
+                in_time(fetch(http, url, own, limit), within).await
             }
             (_, PartLocation::Url(url)) => {
-                let read = in_time(fetch(others, url, false, limit), config).await;
+                let read = in_time(fetch(others, url, false, limit), within).await;
                 // A missing part elsewhere must not make the document unavailable.
                 read.map_err(|(Unread::Away(why) | Unread::Wrong(why))| Unread::Wrong(why))
             }
@@ -109,9 +108,9 @@ impl DocumentSource {
 
 async fn in_time(
     read: impl Future<Output = Result<Bytes, Unread>>,
-    config: &OpenApiConfig,
+    within: Duration,
 ) -> Result<Bytes, Unread> {
-    let read = tokio::time::timeout(config.request_timeout.get(), read).await;
+    let read = tokio::time::timeout(within, read).await;
     read.unwrap_or_else(|_| Err(Unread::Away("it did not come in time".to_owned())))
 }
 

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::body::BodyKind;
 use super::config::DeepLists;
 use super::document::{Encoding, Parameter, ParameterLocation, ParameterStyle};
+use super::media::BodyKind;
 use super::path::Segments;
 
 mod text;

@@ -10,42 +10,6 @@ use tokio::runtime::Handle;
 use super::config::StdioConfig;
 use super::family::{Group, Mark};
 
-/// The variables that the official SDKs' stdio clients pass on: for files, language and network.
-pub(super) const INHERITED: [&str; 31] = [
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "TERM",
-    "TMPDIR",
-    "TZ",
-    "LANG",
-    "LC_ALL",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "ALL_PROXY",
-    "all_proxy",
-    "NODE_EXTRA_CA_CERTS",
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
-    "GIT_SSL_CAINFO",
-    "XDG_CACHE_HOME",
-    // Variables of Windows.
-    "APPDATA",
-    "LOCALAPPDATA",
-    "SYSTEMROOT",
-    "TEMP",
-    "USERPROFILE",
-    "PATHEXT",
-];
-
 pub(super) struct Spawned {
     pub(super) family: Family,
     pub(super) stdin: ChildStdin,

@@ -7,12 +7,46 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_ports::{ListScope, Period, Secret, settings};
 
-use super::child::INHERITED;
 use super::placement::Placement;
 use crate::upstream::{Binding, EraChoice, SHORT_PAUSE, Settings};
 
 /// The prefix of Shoal's own variables, some of which are secrets.
 const OWN_VARIABLES: &str = "SHOAL_";
+/// The variables that the official SDKs' stdio clients pass on: for files, language and network.
+const INHERITED: [&str; 31] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "LANG",
+    "LC_ALL",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "ALL_PROXY",
+    "all_proxy",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "XDG_CACHE_HOME",
+    // Variables of Windows.
+    "APPDATA",
+    "LOCALAPPDATA",
+    "SYSTEMROOT",
+    "TEMP",
+    "USERPROFILE",
+    "PATHEXT",
+];
 const SHARED_PROCESSES: usize = 4;
 const SESSION_PROCESSES: usize = 64;
 

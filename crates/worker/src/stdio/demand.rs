@@ -1,8 +1,21 @@
 //! Counts the processes that waiting calls need.
 
-use shoal_ports::FailureKey;
+use shoal_ports::{FailureKey, Principal, SessionId};
 
-use super::placement::{Want, add_caller};
+/// The requirements of a call.
+#[derive(Clone, Debug)]
+pub(super) struct Want {
+    /// Whether it needs a legacy process alone, because its client can be asked.
+    pub(super) alone: bool,
+    /// The caller whose calls may share its process, if the call may end the process.
+    pub(super) apart: Option<FailureKey>,
+    /// Whether it may share with other callers if no process apart is free.
+    pub(super) may_share: bool,
+    pub(super) principal: Principal,
+    pub(super) session: Option<SessionId>,
+    /// The required owner of the process, if callers have processes of their own.
+    pub(super) owner: Option<FailureKey>,
+}
 
 #[derive(Default)]
 pub(super) struct Demands(Vec<Demand>);
@@ -58,5 +71,12 @@ impl Demands {
             (one, other) => one.is_none() && other.is_none(),
         };
         self.0.iter().position(is_of)
+    }
+}
+
+/// Adds a caller unless it is listed already.
+pub(super) fn add_caller(callers: &mut Vec<FailureKey>, key: &FailureKey) {
+    if !callers.iter().any(|other| other.is_of_caller_of(key)) {
+        callers.push(*key);
     }
 }

@@ -18,11 +18,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use shoal_ports::{FailureKey, Principal, SessionId};
+use shoal_ports::{FailureKey, Principal};
 
 use tokio::time::Instant;
 
-use super::demand::Demands;
+use super::demand::{Demands, Want, add_caller};
 use crate::upstream::Quarantine;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,21 +30,6 @@ pub(super) struct SlotId(pub(super) u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct WaiterId(pub(super) u64);
-
-/// The requirements of a call.
-#[derive(Clone, Debug)]
-pub(super) struct Want {
-    /// Whether it needs a legacy process alone, because its client can be asked.
-    pub(super) alone: bool,
-    /// The caller whose calls may share its process, if the call may end the process.
-    pub(super) apart: Option<FailureKey>,
-    /// Whether it may share with other callers if no process apart is free.
-    pub(super) may_share: bool,
-    pub(super) principal: Principal,
-    pub(super) session: Option<SessionId>,
-    /// The required owner of the process, if callers have processes of their own.
-    pub(super) owner: Option<FailureKey>,
-}
 
 #[derive(Debug)]
 struct ProcessSlot {
@@ -452,13 +437,6 @@ impl ProcessSlot {
             Quarantine::AllBut(session) => want.session.as_ref() != Some(session),
             Quarantine::Everybody => true,
         }
-    }
-}
-
-/// Adds a caller unless it is listed already.
-pub(super) fn add_caller(callers: &mut Vec<FailureKey>, key: &FailureKey) {
-    if !callers.iter().any(|other| other.is_of_caller_of(key)) {
-        callers.push(*key);
     }
 }
 

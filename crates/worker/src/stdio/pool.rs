@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 pub(super) use self::lease::Lease;
 use super::crashes::{Admission, Crashes, Occupants};
-use super::placement::{Placement, Plan, SlotId, WaiterId, Want};
+use super::demand::Want;
+use super::placement::{Placement, Plan, SlotId, WaiterId};
 use crate::CallContext;
 use crate::backend::Patience;
 use crate::upstream::{

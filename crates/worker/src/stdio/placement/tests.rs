@@ -4,7 +4,8 @@ use shoal_ports::{FailureKey, Principal, SessionId};
 use shoal_protocol::Method;
 use tokio::time::advance;
 
-use super::{Placement, Plan, SlotId, TooManyAsk, WaiterId, Want};
+use super::{Placement, Plan, SlotId, TooManyAsk, WaiterId};
+use crate::stdio::demand::Want;
 use crate::upstream::Quarantine;
 use crate::upstream::harness::Client;
 
