@@ -1,6 +1,5 @@
 //! Authentication by static bearer tokens, and no authentication.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -14,7 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::config::{Auth, Token};
 use crate::refused;
 use crate::token_hash::TokenHash;
-use crate::tokens_file::TokensFile;
+use crate::tokens_file::{Principals, TokensFile};
 
 /// Treats every caller as the anonymous principal, for loopback listeners.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,9 +29,6 @@ impl Authenticator for NoAuthentication {
         "anonymous"
     }
 }
-
-/// Principals by the hash of their token. The map's random keys hide how similar a wrong hash is to an entry.
-pub(crate) type Principals = HashMap<TokenHash, Principal>;
 
 /// Authenticates callers by static bearer tokens, in constant time for any number of tokens.
 pub struct StaticTokens {

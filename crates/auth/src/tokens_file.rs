@@ -1,5 +1,6 @@
 //! A file of static tokens that Shoal watches.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +11,14 @@ use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::Token;
-use crate::tokens::Principals;
+use crate::token_hash::TokenHash;
 
 const LOOK: Duration = Duration::from_secs(2);
 /// Maximum bytes of the file: enough for some hundred thousand tokens.
 const LONGEST: u64 = 32 << 20;
+
+/// Principals by the hash of their token. The map's random keys hide how similar a wrong hash is to an entry.
+pub(crate) type Principals = HashMap<TokenHash, Principal>;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

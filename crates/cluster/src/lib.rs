@@ -39,11 +39,11 @@ pub use fleet::{
     Fleet, Gathered, History, Located, LostNode, NodeSeen, Overview, RatePoint, ToolSeen,
     ToolsSeen, Unseen, WorkerSeen,
 };
-pub use members::{Members, NodeLoad, Ownership, PoolsElsewhere, PoolsHere};
+pub use members::{LeaseStatus, Members, NodeLoad, Ownership, PoolsElsewhere, PoolsHere};
 pub use peers::{PeerGateways, Peers};
 pub use routed::RoutedGateway;
 pub use rpc_peers::RpcPeers;
 pub use shoal_rpc::Sight;
-pub use status::{ClusterStatus, LeaseStatus, NodeStatus, PauseStatus, RoutingStatus};
+pub use status::{ClusterStatus, NodeStatus, PauseStatus, RoutingStatus};
 pub use view::{Node, View};
 pub use workers::{JoinConfig, JoinStatus, JoinedWorker, WorkerJoins};

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
+use serde::Serialize;
 use shoal_ports::{
     ClusterBus, ClusterEvent, Directory, Liveness, Membership, NodeId, NodeInfo, Store, StoreError,
 };
@@ -27,7 +28,6 @@ use self::pools::Memory;
 pub use self::pools::{PoolsElsewhere, PoolsHere};
 use crate::config::MembersConfig;
 use crate::peers::Peers;
-use crate::status::LeaseStatus;
 use crate::view::{Node, View};
 
 /// Number of heartbeats in one lease. Two renewals may fail before the lease lapses.
@@ -93,6 +93,17 @@ struct MembersInner {
     stop: CancellationToken,
     tasks: TaskTracker,
     counted: Mutex<Vec<Registration>>,
+}
+
+/// This node's lease, by its own clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LeaseStatus {
+    /// Whether the lease is valid now.
+    pub held: bool,
+    /// Milliseconds until the lease lapses.
+    pub remaining_ms: u64,
+    /// How often the lease has lapsed since the start.
+    pub lapses: u64,
 }
 
 impl Members {

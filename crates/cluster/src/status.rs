@@ -3,7 +3,7 @@
 use serde::Serialize;
 use shoal_ports::NodeInfo;
 
-use crate::members::Members;
+use crate::members::{LeaseStatus, Members};
 use crate::view::Node;
 
 /// The cluster as this node sees it at one moment.
@@ -29,17 +29,6 @@ pub struct NodeStatus {
     pub present: bool,
     /// Whether the last attempt to reach the node succeeded. True before the first attempt.
     pub reachable: bool,
-}
-
-/// This node's lease, by its own clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct LeaseStatus {
-    /// Whether the lease is valid now.
-    pub held: bool,
-    /// Milliseconds until the lease lapses.
-    pub remaining_ms: u64,
-    /// How often the lease has lapsed since the start.
-    pub lapses: u64,
 }
 
 /// Counts of routing to session owners since the start.

@@ -6,9 +6,9 @@ mod task;
 
 use serde_json::{Map, Value, json};
 
-use crate::cli::{Call, Output, Remote, Tools};
+use crate::cli::{Call, Remote, Tools};
 use crate::exit::{Code, Failure};
-use crate::print::{err, json, print};
+use crate::print::{Output, err, json, print};
 use crate::status_command::ask;
 use crate::stdio::client::{Client, failed, object};
 use crate::terminal::Terminal;

@@ -13,12 +13,13 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
 use toml::Value;
 
 use crate::config::{Flag, Role, listen_address};
 use crate::exit::Code;
+use crate::print::Output;
 
 pub use calls::{Call, Era, OneTask, Remote, Tasks, Tools};
 pub use certificates::Certificates;
@@ -176,16 +177,6 @@ pub struct ConfigFile {
     /// Output format; `show` prints TOML unless it is json.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub output: Output,
-}
-
-/// How a result is printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Output {
-    /// For people.
-    #[default]
-    Text,
-    /// One JSON object, also of a failure.
-    Json,
 }
 
 impl Cli {

@@ -10,13 +10,13 @@ use shoal_auth::StaticTokens;
 use shoal_policy::RulesInForce;
 
 use crate::certificates::{self, Certificates};
-use crate::cli::{ConfigCommand, ConfigFile, Output};
+use crate::cli::{ConfigCommand, ConfigFile};
 use crate::config::files::{is_there, of_redis};
 use crate::config::{
     self, AuthMode, Environment, Finding, Loaded, Preset, Role, Settings, Source, reference,
 };
 use crate::exit::Failure;
-use crate::print::{json, print};
+use crate::print::{Output, json, print};
 
 /// Runs `shoal config …` with the program's settings. `accept` rejects settings that the program
 /// cannot run.

@@ -10,9 +10,8 @@ use std::time::Duration;
 use serde_json::json;
 use shoal_policy::PolicyError;
 
-use crate::cli::Output;
 use crate::config;
-use crate::print;
+use crate::print::{self, Output};
 
 /// Why a command failed.
 #[derive(Debug)]

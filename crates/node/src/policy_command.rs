@@ -7,10 +7,10 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 use shoal_policy::{Cases, Outcome, Policy, PolicyConfig, RulesInForce};
 
-use crate::cli::{Output, PolicyCommand, PolicyTest};
+use crate::cli::{PolicyCommand, PolicyTest};
 use crate::config::{self, Environment, Preset};
 use crate::exit::Failure;
-use crate::print::{json, print};
+use crate::print::{Output, json, print};
 
 /// Runs `shoal policy …` with the program's settings.
 ///

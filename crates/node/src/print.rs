@@ -4,7 +4,18 @@ use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Write as _};
 
 use anyhow::Context as _;
+use clap::ValueEnum;
 use serde::Serialize;
+
+/// How a result is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object, also of a failure.
+    Json,
+}
 
 /// Prints a text without terminal control characters, because servers and files choose part of it.
 /// A closed pipe (`… | head`) is no error.

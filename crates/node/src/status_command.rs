@@ -8,9 +8,9 @@ use anyhow::Context as _;
 use http::StatusCode;
 use serde_json::Value;
 
-use crate::cli::{Output, Status};
+use crate::cli::Status;
 use crate::exit::{Code, Failure};
-use crate::print::{json, plain, print};
+use crate::print::{Output, json, plain, print};
 use table::TextTable;
 
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -20,9 +20,9 @@ mod link_in_use;
 mod listener;
 mod report;
 
-use crate::cli::{Output, WorkerCheck};
+use crate::cli::WorkerCheck;
 use crate::exit::Failure;
-use crate::print::{json, print};
+use crate::print::{Output, json, print};
 use check_failure::CheckFailure;
 use checks::CHECKS;
 use listener::WorkerListener;

@@ -9,6 +9,7 @@
 //! | `assets` | the page |
 
 mod api;
+mod asked;
 mod assets;
 mod call;
 mod connect;

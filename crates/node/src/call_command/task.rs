@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::{connect, content, show};
-use crate::cli::{Call, Era, OneTask, Output, Remote, Tasks};
+use crate::cli::{Call, Era, OneTask, Remote, Tasks};
 use crate::exit::{Code, Failure};
-use crate::print::{json, plain, print};
+use crate::print::{Output, json, plain, print};
 use crate::stdio::client::{Client, ClientError, Followed, as_error, failed, object};
 
 /// Calls a tool as a task. An interrupt cancels the task.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::Output;
+use crate::print::Output;
 
 /// `shoal tools`
 #[derive(Clone, Debug, Args)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::Output;
+use crate::print::Output;
 
 /// `shoal policy …`
 #[derive(Clone, Debug, Subcommand)]

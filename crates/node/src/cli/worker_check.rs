@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::Output;
 use super::calls::some_time;
 use crate::config::listen_address;
+use crate::print::Output;
 
 /// `shoal worker-check`
 #[derive(Clone, Debug, Args)]

@@ -20,8 +20,9 @@ use tonic::{Request, Response, Status, Streaming};
 use super::check_failure::{CheckFailure, Checked};
 use super::link::{Incoming, LONGEST_MESSAGE, Link, Setting};
 use super::link_in_use::{LinkInUse, Spare};
-use crate::cli::{Output, WorkerCheck};
+use crate::cli::WorkerCheck;
 use crate::exit::{Code, Failure};
+use crate::print::Output;
 
 /// Maximum frames that wait for the worker.
 const WAITING: usize = 64;

@@ -13,24 +13,15 @@ use shoal_cluster::Fleet;
 use shoal_ports::{CallId, InspectError, NodeId, SessionId, shown};
 
 use super::super::{answer, refuse};
+use super::asked::Asked;
 use super::connect::{self, ClientEndpoint};
 use super::guard::{By, Guard, around_api};
 use super::tools::{self, OperatorCalls};
 
-const USUALLY: usize = 200;
-const MOST: usize = 500;
-const LONGEST_FILTER: usize = 128;
 const LONGEST_ID: usize = 128;
 const LONGEST_REASON: usize = 200;
 const LONGEST_BODY: usize = 4 * 1024;
 const REASON: &str = "cancelled by an operator";
-
-#[derive(Deserialize)]
-pub(super) struct Asked {
-    #[serde(default)]
-    pub(super) filter: String,
-    limit: Option<usize>,
-}
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -168,16 +159,4 @@ fn no_call() -> Response {
 fn session_id(id: &str) -> Option<SessionId> {
     let fit = (1..=LONGEST_ID).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_graphic());
     fit.then(|| SessionId::new(id))
-}
-
-impl Asked {
-    pub(super) fn refusal(&self) -> Option<Response> {
-        let reason = || format!("a filter has at most {LONGEST_FILTER} characters");
-        let fits = self.filter.chars().count() <= LONGEST_FILTER;
-        (!fits).then(|| refuse(StatusCode::BAD_REQUEST, &reason()))
-    }
-
-    pub(super) fn limit(&self) -> usize {
-        self.limit.unwrap_or(USUALLY).min(MOST)
-    }
 }

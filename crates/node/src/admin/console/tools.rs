@@ -13,7 +13,7 @@ use shoal_cluster::{Fleet, ToolsSeen};
 use shoal_ports::shown;
 
 use super::super::{answer, refuse};
-use super::api::Asked;
+use super::asked::Asked;
 use super::call::{OperatorEdge, ToolCall};
 use super::guard::By;
 
