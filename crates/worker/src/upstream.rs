@@ -47,9 +47,9 @@ mod supervisor;
 mod throttle;
 
 pub(crate) use self::binding::Binding;
-pub(crate) use self::carry::{ConnectionShare, NeverWritten, OpenQuestion, carry};
+pub(crate) use self::carry::{ConnectionShare, OpenQuestion, carry};
 pub(crate) use self::connection::Connection;
-pub(crate) use self::error::{Denied, RequestError, StartError};
+pub(crate) use self::error::{Denied, NeverWritten, RequestError, StartError};
 pub(crate) use self::launcher::{Launcher, Transport};
 pub use self::lines::{Line, Lines};
 pub(crate) use self::lines::{Readable, readable};

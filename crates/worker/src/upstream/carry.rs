@@ -15,6 +15,7 @@ use shoal_protocol::{Method, Outcome, RawJson, RawObject, RequestId, RpcError};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use super::error::NeverWritten;
 use super::link::{Link, RequestHandle};
 use super::list_call;
 use super::lists::List;
@@ -45,22 +46,6 @@ pub(crate) trait OpenQuestion: Send + Sync {
     fn takes_long(&self);
 }
 
-/// Why a connection ended before any of the call was written.
-#[derive(Debug)]
-pub(crate) struct NeverWritten(Arc<str>);
-
-impl NeverWritten {
-    pub(super) fn new(reason: Arc<str>) -> Self {
-        Self(reason)
-    }
-}
-
-impl From<NeverWritten> for CallFailure {
-    fn from(NeverWritten(reason): NeverWritten) -> Self {
-        Self::not_executed(&*reason)
-    }
-}
-
 /// Runs a call on a connection.
 ///
 /// # Errors
@@ -89,7 +74,7 @@ pub(crate) async fn carry(
     };
     let mut handle = match link.register(Some(pending)) {
         Ok(handle) => handle,
-        Err(reason) => return Err(NeverWritten(reason)),
+        Err(reason) => return Err(NeverWritten::new(reason)),
     };
     let params = params::for_server(call, link.greeting(), handle.id());
     let mut task = ServerTask::none(link, handle.id(), call);
@@ -155,7 +140,7 @@ fn settle(outcome: RequestOutcome, call: &Call) -> Result<CallOutcome, NeverWrit
         RequestOutcome::Lost {
             written: false,
             reason,
-        } => return Err(NeverWritten(reason)),
+        } => return Err(NeverWritten::new(reason)),
     })
 }
 

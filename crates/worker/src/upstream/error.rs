@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use shoal_ports::CallFailure;
 use shoal_protocol::RpcError;
 
 /// Why a server did not become ready. Leaves out stderr, which may hold secrets.
@@ -107,5 +108,21 @@ impl RequestError {
             Self::Rpc(error) => error,
             other => RpcError::internal(other.to_string()),
         }
+    }
+}
+
+/// Why a connection ended before any of the call was written.
+#[derive(Debug)]
+pub(crate) struct NeverWritten(Arc<str>);
+
+impl NeverWritten {
+    pub(super) fn new(reason: Arc<str>) -> Self {
+        Self(reason)
+    }
+}
+
+impl From<NeverWritten> for CallFailure {
+    fn from(NeverWritten(reason): NeverWritten) -> Self {
+        Self::not_executed(&*reason)
     }
 }

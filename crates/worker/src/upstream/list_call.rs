@@ -6,8 +6,7 @@ use std::sync::atomic::AtomicUsize;
 use shoal_ports::{Call, CallFailure, CallOutcome};
 use shoal_protocol::{RawJson, RawObject, RpcError};
 
-use super::carry::NeverWritten;
-use super::error::RequestError;
+use super::error::{NeverWritten, RequestError};
 use super::link::Link;
 use super::lists::{List, MAX_BYTES, Pages, pages};
 use crate::CallContext;
