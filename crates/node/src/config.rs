@@ -35,6 +35,7 @@ mod standard;
 mod state_keys;
 mod streams;
 mod tasks;
+mod variable;
 mod warnings;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,7 +47,7 @@ pub use cluster::Cluster;
 pub use cluster_tls::ClusterTls;
 pub use discovery::Discovery;
 pub use document::Position;
-pub use environment::{CONFIG_FILE, Environment, TOKEN, Variable, value};
+pub use environment::{CONFIG_FILE, Environment, TOKEN};
 pub use error::{Error, Findings};
 pub use finding::Finding;
 pub use layers::Source;
@@ -79,6 +80,7 @@ pub use state_keys::StateKeys;
 pub use streams::Streams;
 pub use tasks::Tasks;
 use toml::Value;
+pub use variable::{Variable, value};
 
 /// Maximum bytes of the configuration file.
 pub(crate) const LONGEST_FILE: u64 = 16 << 20;

@@ -4,34 +4,15 @@ use std::collections::BTreeMap;
 use std::env;
 use std::path::PathBuf;
 
-use toml::Value;
-
 use super::finding::Finding;
 use super::layers::Source;
+use super::variable::{PREFIX, Variable, variable_name};
 use super::{reference, standard};
 
 /// The variable with the configuration file.
 pub const CONFIG_FILE: &str = "SHOAL_CONFIG";
 /// The variable with the bearer token of `shoal stdio --url`. Other users could see a token on the command line.
 pub const TOKEN: &str = "SHOAL_TOKEN";
-
-const PREFIX: &str = "SHOAL_";
-/// Separates the parts of a setting's name. Kubernetes adds variables such as `SHOAL_PORT` to every pod beside a
-/// service called `shoal`, so names without a separator are ignored, except for `LISTS`.
-const SEPARATOR: &str = "__";
-/// Settings outside of tables.
-const LISTS: &[&str] = &["QUOTAS"];
-
-/// A variable that sets a setting.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Variable {
-    /// The variable's name.
-    pub name: String,
-    /// The setting's path.
-    pub path: Vec<String>,
-    /// The value, parsed as TOML if possible, otherwise as text.
-    pub value: Value,
-}
 
 /// Shoal's part of the environment.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -67,7 +48,7 @@ impl Environment {
                 _ if name.starts_with(standard::PREFIX) => {
                     of_telemetry.insert(name, text);
                 }
-                _ => match variable(&name, &text) {
+                _ => match Variable::of(&name, &text) {
                     Some(variable) => environment.variables.push(variable),
                     None if name.starts_with(PREFIX) => environment.unread.push(name),
                     None => {}
@@ -106,51 +87,5 @@ impl Environment {
             })
         };
         self.unread.iter().filter_map(|name| meant(&name)).collect()
-    }
-}
-
-pub(super) fn can_name(key: &str) -> bool {
-    let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
-    !key.is_empty() && key.bytes().all(fits) && !key.contains(SEPARATOR)
-}
-
-pub(super) fn variable_name(path: &[&str]) -> String {
-    format!("{PREFIX}{}", path.join(SEPARATOR).to_uppercase())
-}
-
-fn variable(name: &str, text: &str) -> Option<Variable> {
-    let rest = name.strip_prefix(PREFIX)?;
-    if !rest.contains(SEPARATOR) && !LISTS.contains(&rest) {
-        return None;
-    }
-    let mut path: Vec<String> = Vec::new();
-    for part in rest.split(SEPARATOR) {
-        let part = if names_variables(&path) {
-            part.to_owned()
-        } else {
-            part.to_lowercase()
-        };
-        path.push(part);
-    }
-    Some(Variable {
-        value: value(text),
-        path,
-        name: name.to_owned(),
-    })
-}
-
-/// Whether the keys of the table at `path` are names of environment variables, which are case-sensitive.
-fn names_variables(path: &[String]) -> bool {
-    matches!(path, [pools, _, .., env] if pools == "pools" && env == "env" && path.len() == 5)
-}
-
-/// Parses a setting's value as TOML if possible, otherwise as text.
-pub fn value(text: &str) -> Value {
-    let parsed = format!("value = {text}").parse::<toml::Table>();
-    let parsed = parsed.ok().filter(|table| table.len() == 1);
-    match parsed.and_then(|mut table| table.remove("value")) {
-        // No setting is a date, so a pool's prefix that looks like a date is text.
-        Some(Value::Datetime(_)) | None => Value::String(text.to_owned()),
-        Some(value) => value,
     }
 }

@@ -15,9 +15,10 @@ use super::error::{Error, Findings};
 use super::finding::Finding;
 use super::layers::{Layers, Source};
 use super::setting_path::SettingPath;
+use super::variable::variable_name;
 use super::{
-    Environment, Flag, Given, LONGEST_FILE, Loaded, Preset, Settings, environment, files,
-    reference, rules, warnings,
+    Environment, Flag, Given, LONGEST_FILE, Loaded, Preset, Settings, files, reference, rules,
+    warnings,
 };
 
 /// Maximum reported values that cannot be read. Each costs another attempt to read the settings.
@@ -219,7 +220,7 @@ fn unknown(origin: &Source, meant: &[Vec<String>], known: &[String]) -> String {
     let as_set = |keys: &Vec<String>| match origin {
         Source::Variable(_) => {
             let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-            environment::variable_name(&keys)
+            variable_name(&keys)
         }
         _ => keys.join("."),
     };

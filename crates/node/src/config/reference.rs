@@ -7,8 +7,9 @@ use schemars::generate::SchemaSettings;
 use schemars::{Schema, schema_for};
 use serde_json::Value;
 
+use super::Settings;
 use super::rules::limits;
-use super::{Settings, environment};
+use super::variable::{can_name, variable_name};
 
 /// Matches a duration of zero.
 const NO_TIME: &str = r"^[0.\sa-zµM]*$";
@@ -92,13 +93,10 @@ pub(super) fn help(path: &[String]) -> Option<String> {
         help.push_str(&format!(" Default: {default}."));
     }
     let keys: Vec<&str> = path.iter().map(String::as_str).collect();
-    if !keys.iter().all(|key| environment::can_name(key)) {
+    if !keys.iter().all(|key| can_name(key)) {
         return Some(help);
     }
-    help.push_str(&format!(
-        " As a variable: {}.",
-        environment::variable_name(&keys)
-    ));
+    help.push_str(&format!(" As a variable: {}.", variable_name(&keys)));
     Some(help)
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use toml::Value;
 
-use super::environment::Variable;
+use super::variable::Variable;
 
 /// The prefix of these variables.
 pub(super) const PREFIX: &str = "OTEL_";
