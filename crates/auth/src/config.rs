@@ -14,6 +14,7 @@ mod entra;
 mod identifier;
 mod issuer;
 mod kinds;
+mod resolve;
 mod resolved;
 
 pub use check::BadSetting;
