@@ -66,7 +66,7 @@ impl RequestPlan {
         Some(match planned {
             Ok(plan) if plan.call.asks_first => return None,
             // Without the ledger number, the call could not be bound to another worker later.
-            Ok(plan) if plan.is_once() && plan.worker.as_ref()?.ledger.is_none() => return None,
+            Ok(plan) if plan.runs_once() && plan.worker.as_ref()?.ledger.is_none() => return None,
             Ok(plan) => Ok(plan.into_request()?),
             // The session's owner may know more workers.
             Err(CallOutcome::Failed(_)) => return None,
@@ -93,7 +93,7 @@ impl CallPlan {
     }
 
     /// Whether the call must not run twice.
-    pub fn is_once(&self) -> bool {
+    pub fn runs_once(&self) -> bool {
         self.call.repeat == Repeat::Never
     }
 

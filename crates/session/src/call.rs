@@ -133,12 +133,12 @@ impl CallDriver {
         in_flight: Box<InFlight>,
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
-        let once = in_flight.is_once();
+        let runs_once = in_flight.runs_once();
         let asks_first = in_flight.hold.is_zero()
             || (!in_flight.repeated && self.is_full.load(Ordering::Relaxed));
-        let is_held = !once || !asks_first;
+        let is_held = !runs_once || !asks_first;
         if is_held && in_flight.live.transport == SessionTransport::Streamable {
-            if once && !in_flight.repeated {
+            if runs_once && !in_flight.repeated {
                 // A call that outlasts the hold could not end without room for its answer.
                 in_flight.live.share.check()?;
             }

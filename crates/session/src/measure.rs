@@ -52,8 +52,8 @@ pub(crate) fn claimed<T>(reason: ClaimReason, claimed: &Result<T, StoreError>) {
     metrics().sessions.claimed(reason, outcome);
 }
 
-pub(crate) fn held(once: bool, outcome: HoldOutcome) {
-    if once {
+pub(crate) fn held(runs_once: bool, outcome: HoldOutcome) {
+    if runs_once {
         metrics().journal.held(outcome);
     }
 }

@@ -155,7 +155,7 @@ impl Origin {
         call: CallId,
         plan: RequestPlan,
     ) -> Option<RawJson> {
-        let once = plan.repeat == Repeat::Never;
+        let runs_once = plan.repeat == Repeat::Never;
         let request = |id: &str, method, params| {
             let id = RequestId::from_string(id);
             Body::Single(Message::Request(Request { id, method, params }))
@@ -164,7 +164,7 @@ impl Origin {
             body: request("call", Method::ToolsCall, self.params_of_call()),
             delivery: call.into(),
             // After the first attempt, the worker may know the call under the task.
-            repeated: once,
+            repeated: runs_once,
             plan: Some(Arc::new(Ok(plan))),
         };
         match self.gateway.deliver(&task.to, post).await {
@@ -198,7 +198,7 @@ impl Origin {
     /// Plans the task's call for the worker where it runs. Returns `None` if the worker could not tell
     /// whether it had the call before.
     fn plan_at(&self, bound: Bound) -> Option<RequestPlan> {
-        let once = self.repeat == Repeat::Never;
+        let runs_once = self.repeat == Repeat::Never;
         let Bound { pool, worker, .. } = bound;
         let attached = || Route {
             pool,
@@ -209,7 +209,7 @@ impl Origin {
         };
         let route = match &self.route {
             Some(route) => route.clone(),
-            None if once => attached(),
+            None if runs_once => attached(),
             None => return None,
         };
         let plan = RequestPlan {
@@ -217,7 +217,7 @@ impl Origin {
             route,
             worker,
         };
-        (!once || plan.worker.ledger.is_some()).then_some(plan)
+        (!runs_once || plan.worker.ledger.is_some()).then_some(plan)
     }
 
     /// Writes the `initialize` that a legacy client with the same capabilities would send.

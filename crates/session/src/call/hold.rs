@@ -56,7 +56,7 @@ struct Held {
 impl Drop for Held {
     fn drop(&mut self) {
         if let (Some(call), Ok(runtime)) = (self.call.take(), Handle::try_current()) {
-            measure::held(call.in_flight.is_once(), HoldOutcome::Left);
+            measure::held(call.in_flight.runs_once(), HoldOutcome::Left);
             runtime.spawn(call.go_on(self.driver.clone()));
         }
     }
@@ -68,14 +68,14 @@ impl CallDriver {
         mut in_flight: Box<InFlight>,
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
-        if in_flight.is_once() {
+        if in_flight.runs_once() {
             in_flight.plan.bind();
         }
         let (stage, ended) = match self.start(&in_flight) {
             Either::Left(started) => match started.into_inner() {
                 Ok(mut running) => match running.events.take_ended() {
                     Some(outcome) if self.is_short(&in_flight, &outcome) => {
-                        measure::held(in_flight.is_once(), HoldOutcome::Answered);
+                        measure::held(in_flight.runs_once(), HoldOutcome::Answered);
                         return Ok(in_flight.json(outcome));
                     }
                     ended => {
@@ -111,7 +111,7 @@ impl CallDriver {
             }
             CallOutcome::Failed(_) => 0,
         };
-        !in_flight.is_once() || bytes <= self.config.hold_bytes
+        !in_flight.runs_once() || bytes <= self.config.hold_bytes
     }
 
     /// Handles a worker's failure to start the call. For a run-once call it checks the log first, because another
@@ -130,7 +130,7 @@ impl CallDriver {
             self.stands(&mut in_flight, epoch).await.map_err(again)?;
             return Box::pin(self.hold(in_flight, delivery)).await;
         }
-        if !in_flight.is_once() {
+        if !in_flight.runs_once() {
             let refused = in_flight.refuse(CallOutcome::Failed(failure));
             return refused.map(Delivered::Json);
         }
@@ -219,14 +219,14 @@ impl Held {
                 Box::pin(driver.not_started(in_flight, failure, delivery)).await
             }
             First::End(outcome) if driver.is_short(&call.in_flight, &outcome) => {
-                measure::held(call.in_flight.is_once(), HoldOutcome::Answered);
+                measure::held(call.in_flight.runs_once(), HoldOutcome::Answered);
                 Ok(call.in_flight.json(outcome))
             }
             First::End(outcome) => Box::pin(driver.become_stream(call, Some(end(outcome)))).await,
             First::Speaks(event) => Box::pin(driver.become_stream(call, Some(event))).await,
             First::Silence => Box::pin(driver.become_stream(call, None)).await,
             First::Moved => {
-                if !call.in_flight.is_once() {
+                if !call.in_flight.runs_once() {
                     call.cancel("its session has moved");
                 }
                 Err(moved())
@@ -239,7 +239,7 @@ impl HeldCall {
     /// Waits for the first event that ends the hold. Cancellation safe.
     async fn first(&mut self) -> First {
         // A repeatable call must have a worker before it is journaled.
-        if !self.in_flight.is_once()
+        if !self.in_flight.runs_once()
             && let Err(failure) = self.run().await
         {
             return First::Refused(failure);
@@ -298,7 +298,7 @@ impl HeldCall {
     /// Whether a run-once call wants to write session state for the first time. The call is journaled before that
     /// write.
     fn is_first_write(&self, request: &StateRequest) -> bool {
-        self.in_flight.is_once() && matches!(request, StateRequest::Set { .. })
+        self.in_flight.runs_once() && matches!(request, StateRequest::Set { .. })
     }
 
     /// Runs a call whose caller left, until the call ends, its session leaves, or its delivery is repeated.
@@ -345,8 +345,8 @@ impl HeldCall {
 }
 
 impl InFlight {
-    pub(super) fn is_once(&self) -> bool {
-        self.plan.is_once()
+    pub(super) fn runs_once(&self) -> bool {
+        self.plan.runs_once()
     }
 }
 

@@ -100,7 +100,7 @@ impl CallDriver {
         // Bind each call, because only the worker named in the journal may run it.
         calls.iter_mut().for_each(|call| call.plan.bind());
         // A call that became a task already runs, so it must not be reported as not executed.
-        let runs = |call: &InFlight| call.is_task() && (call.repeated || !call.is_once());
+        let runs = |call: &InFlight| call.is_task() && (call.repeated || !call.runs_once());
         let waiting = match calls.iter().all(runs) {
             true => Waiting::to_go_on(opened),
             false => Waiting::to_start(opened),
@@ -117,7 +117,7 @@ impl CallDriver {
         };
         for call in calls
             .iter_mut()
-            .filter(|call| call.is_task() && !call.is_once())
+            .filter(|call| call.is_task() && !call.runs_once())
         {
             call.unbind();
         }
@@ -180,7 +180,7 @@ impl CallDriver {
         let since = Instant::now();
         // A run-once call that runs continues without a journal entry. Others are told to stop. A task that finds no
         // room continues as a plain call.
-        let kept = |call: &InFlight| call.is_once() && !call.is_task();
+        let kept = |call: &InFlight| call.runs_once() && !call.is_task();
         let keeps = waiting.runs && calls.iter().all(kept);
         let begun = self.begin_surely(live, begin, since, waiting, keeps).await;
         measure::begun(since, &begun);

@@ -61,7 +61,7 @@ impl CallDriver {
             mut stage,
             ..
         } = call;
-        measure::held(in_flight.is_once(), HoldOutcome::Outlasted);
+        measure::held(in_flight.runs_once(), HoldOutcome::Outlasted);
         let live = in_flight.live.clone();
         let mut ahead = Ahead {
             events: first.into_iter().collect(),
@@ -164,7 +164,7 @@ impl CallDriver {
             waiting.tell(Ok(in_flight.json(session_ended())));
             return stage.cancel(live.streams.why_ending()).await;
         }
-        if !in_flight.is_once() || instead.is_ok() {
+        if !in_flight.runs_once() || instead.is_ok() {
             if let (Stage::Running(running), Err(_)) = (&stage, &instead) {
                 let reason = "no stream could be opened for its events";
                 running.control.cancel(reason);

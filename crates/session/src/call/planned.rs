@@ -78,17 +78,17 @@ impl CallDriver {
         let answer = match planned {
             Ok(()) => {
                 let plan = &in_flight.plan;
-                let once = plan.is_once();
+                let runs_once = plan.runs_once();
                 let own = plan.route.as_ref().and_then(|route| route.hold);
-                in_flight.hold = match (once, by_edge) {
+                in_flight.hold = match (runs_once, by_edge) {
                     (false, _) => self.config.grace,
                     (true, true) => own.unwrap_or(self.config.hold),
                     // Journal the call first, because a repeated delivery could not name the worker that has the call.
                     (true, false) => Duration::ZERO,
                 };
-                in_flight.came_bound = once && by_edge;
+                in_flight.came_bound = runs_once && by_edge;
                 in_flight.repeated = repeated && in_flight.came_bound;
-                if once {
+                if runs_once {
                     in_flight.slot.run_once();
                 }
                 if by_edge && !repeated {
@@ -116,7 +116,7 @@ impl CallDriver {
         if self.dispatcher.takes(worker, &in_flight.plan) {
             return Ok(());
         }
-        if in_flight.is_once() {
+        if in_flight.runs_once() {
             let reason = format!("its worker {worker} is not available");
             return Err(GatewayError::WorkerAway { reason });
         }

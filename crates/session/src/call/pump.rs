@@ -241,7 +241,7 @@ impl CallDriver {
         }
         match written {
             Ok(()) => {
-                if let (true, Some(worker)) = (in_flight.is_once(), &in_flight.plan.call.worker) {
+                if let (true, Some(worker)) = (in_flight.runs_once(), &in_flight.plan.call.worker) {
                     self.dispatcher.acknowledge(worker, end.call);
                 }
             }

@@ -41,7 +41,7 @@ impl CallDriver {
         let closing = response(in_flight.request(), &RawJson::from_static("{}"));
         match live.streams.append(tail, vec![closing], Some(end)).await {
             Ok(()) => {
-                if let (true, Some(worker)) = (in_flight.is_once(), &in_flight.plan.call.worker) {
+                if let (true, Some(worker)) = (in_flight.runs_once(), &in_flight.plan.call.worker) {
                     self.dispatcher.acknowledge(worker, end.call);
                 }
             }

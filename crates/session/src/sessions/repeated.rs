@@ -82,8 +82,8 @@ impl Node {
             }
             running.iter().for_each(|slot| slot.want());
             if Instant::now() >= until {
-                let once = running.iter().any(|slot| slot.runs_once());
-                let answer = self.took_too_long(&post.body, once);
+                let runs_once = running.iter().any(|slot| slot.runs_once());
+                let answer = self.took_too_long(&post.body, runs_once);
                 return Ok(Found::Delivered(Delivered::Json(answer)));
             }
             sleep(LOOK_EVERY).await;
@@ -107,8 +107,8 @@ impl Node {
         })
     }
 
-    fn took_too_long(&self, body: &Body, once: bool) -> Bytes {
-        let failure = match once {
+    fn took_too_long(&self, body: &Body, runs_once: bool) -> Bytes {
+        let failure = match runs_once {
             true => CallFailure::outcome_unknown("the request was delivered before and still runs"),
             false => CallFailure::DeadlineExceeded {
                 limit: self.config.call_timeout,

@@ -16,7 +16,7 @@ use tokio::sync::{Notify, oneshot};
 /// Connects a request with its call. It exists before the call starts, so that an early cancellation or answer is kept.
 pub(crate) struct CallSlot {
     call: CallId,
-    once: AtomicBool,
+    runs_once: AtomicBool,
     state: Mutex<SlotState>,
     cancelled: Notify,
     /// Fires when the delivery of a call without a caller is repeated.
@@ -46,7 +46,7 @@ impl CallSlot {
     pub(crate) fn new(call: CallId) -> Self {
         Self {
             call,
-            once: AtomicBool::new(false),
+            runs_once: AtomicBool::new(false),
             state: Mutex::default(),
             cancelled: Notify::new(),
             wanted: Notify::new(),
@@ -59,11 +59,11 @@ impl CallSlot {
     }
 
     pub(crate) fn run_once(&self) {
-        self.once.store(true, Ordering::Relaxed);
+        self.runs_once.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn runs_once(&self) -> bool {
-        self.once.load(Ordering::Relaxed)
+        self.runs_once.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {

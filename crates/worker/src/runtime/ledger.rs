@@ -210,7 +210,7 @@ impl Ledger {
             let now = Instant::now();
             match record.refused() {
                 Some(failure) => self.tombstones.lock().refused(id, failure, now),
-                None if record.is_once() => self.tombstones.lock().taken(id, now),
+                None if record.runs_once() => self.tombstones.lock().taken(id, now),
                 None => {}
             }
             true

@@ -185,12 +185,12 @@ impl CallRecord {
         waits
     }
 
-    pub(super) fn is_once(&self) -> bool {
+    pub(super) fn runs_once(&self) -> bool {
         self.repeat == Repeat::Never
     }
 
     pub(super) fn refused(&self) -> Option<CallFailure> {
-        if !self.is_once() || self.begun.load(Ordering::Relaxed) {
+        if !self.runs_once() || self.begun.load(Ordering::Relaxed) {
             return None;
         }
         match self.ended() {
