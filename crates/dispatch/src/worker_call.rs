@@ -353,13 +353,12 @@ impl WorkerCall {
             return false;
         }
         match failure.retry() {
-            Retry::Safe => !self.shown.anything || self.is_repeatable() && !self.shown.asked,
-            Retry::OnlyIfIdempotent => {
+            Retry::Always => !self.shown.anything || self.is_repeatable() && !self.shown.asked,
+            Retry::IfIdempotent => {
                 self.is_repeatable()
                     && !self.shown.asked
                     && matches!(failure, CallFailure::OutcomeUnknown { .. })
             }
-            Retry::Never => false,
         }
     }
 

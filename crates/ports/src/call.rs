@@ -307,11 +307,11 @@ impl CallFailure {
             Self::NotExecuted { .. }
             | Self::WorkerAway { .. }
             | Self::NotReady { .. }
-            | Self::Overloaded { .. } => Retry::Safe,
+            | Self::Overloaded { .. } => Retry::Always,
             Self::OutcomeUnknown { .. }
             | Self::DeadlineExceeded { .. }
             | Self::Cancelled
-            | Self::Superseded { .. } => Retry::OnlyIfIdempotent,
+            | Self::Superseded { .. } => Retry::IfIdempotent,
         }
     }
 

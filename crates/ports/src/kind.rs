@@ -30,10 +30,8 @@ pub enum Kind {
 /// Whether an operation may be tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Retry {
-    /// The operation would fail again.
-    Never,
     /// The operation has not begun.
-    Safe,
+    Always,
     /// The operation may have begun.
-    OnlyIfIdempotent,
+    IfIdempotent,
 }

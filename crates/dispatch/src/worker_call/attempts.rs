@@ -26,7 +26,7 @@ pub(crate) struct NotStarted {
 impl NotStarted {
     /// Ends the attempts. Counts the call as refused if no worker can have executed it.
     pub(crate) fn give_up(self) -> CallFailure {
-        if self.failure.retry() == Retry::Safe {
+        if self.failure.retry() == Retry::Always {
             metrics().pools.shed(&self.pool, self.reason);
         }
         self.failure

@@ -255,7 +255,7 @@ impl Origin {
 
     fn may_go_elsewhere(&self, failure: &CallFailure) -> bool {
         match failure.retry() {
-            Retry::Safe => true,
+            Retry::Always => true,
             _ => self.is_repeatable() && matches!(failure, CallFailure::OutcomeUnknown { .. }),
         }
     }

@@ -107,7 +107,7 @@ impl WorkerCall {
             if !may_go_on || Instant::now() >= until {
                 self.blame(broken);
                 return Err(match refused {
-                    Some(refused) if waits && refused.retry() == Retry::Safe => refused,
+                    Some(refused) if waits && refused.retry() == Retry::Always => refused,
                     _ if elsewhere => self.origin.told(failure),
                     _ => failure,
                 }

@@ -152,7 +152,7 @@ impl CallDriver {
                 drop(in_flight);
                 return self.read_again(&live, beginning).await.map_err(again);
             }
-            Err(error) if failure.retry() == Retry::Safe => return Err(error),
+            Err(error) if failure.retry() == Retry::Always => return Err(error),
             Err(error) => {
                 return Err(GatewayError::Unreachable {
                     reason: error.to_string(),
@@ -160,10 +160,10 @@ impl CallDriver {
             }
         }
         let failure = match failure.retry() {
-            Retry::Safe if in_flight.slot.is_cancelled() => CallFailure::Cancelled,
+            Retry::Always if in_flight.slot.is_cancelled() => CallFailure::Cancelled,
             _ => failure,
         };
-        if failure.retry() == Retry::Safe
+        if failure.retry() == Retry::Always
             && self.config.start_attempts > 1
             && let Some(refused) = in_flight.plan.call.worker.take()
             && let Some(next) = self.dispatcher.replan(&in_flight.plan, &[refused])
@@ -199,7 +199,7 @@ impl CallDriver {
 
 /// Whether the log may have the call, because another worker may have got it, or its worker has dropped the result.
 pub(super) fn may_be_in_log(failure: &CallFailure) -> bool {
-    failure.retry() == Retry::Safe || matches!(failure, CallFailure::OutcomeUnknown { .. })
+    failure.retry() == Retry::Always || matches!(failure, CallFailure::OutcomeUnknown { .. })
 }
 
 impl Held {

@@ -366,7 +366,7 @@ impl CallDriver {
                 Err(CallFailure::WorkerAway { reason }) if in_flight.came_bound => {
                     break CallFailure::OutcomeUnknown { reason };
                 }
-                Err(failure) if failure.retry() == Retry::Safe => {
+                Err(failure) if failure.retry() == Retry::Always => {
                     if in_flight.slot.is_cancelled() {
                         break CallFailure::Cancelled;
                     }

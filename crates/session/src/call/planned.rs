@@ -147,7 +147,7 @@ impl InFlight {
     fn repeats(&self, answer: Option<CallOutcome>) -> Option<CallOutcome> {
         let may_have_run = match &answer {
             None => self.plan.call.repeat == Repeat::Never,
-            Some(CallOutcome::Failed(failure)) => failure.retry() == Retry::Safe,
+            Some(CallOutcome::Failed(failure)) => failure.retry() == Retry::Always,
             Some(_) => false,
         };
         if self.live.transport != SessionTransport::SingleStream || !may_have_run {

@@ -38,7 +38,7 @@ impl EventBuffer {
         let Some(CallEventKind::Finished(CallOutcome::Failed(failure))) = end else {
             return false;
         };
-        failure.retry() == Retry::Safe || matches!(failure, CallFailure::OutcomeUnknown { .. })
+        failure.retry() == Retry::Always || matches!(failure, CallFailure::OutcomeUnknown { .. })
     }
 
     pub(super) fn bytes(&self) -> usize {

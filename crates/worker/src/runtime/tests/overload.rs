@@ -30,7 +30,7 @@ async fn full_queue_refuses_and_runs_nothing() {
         matches!(refused, CallFailure::Overloaded { .. }),
         "{refused}"
     );
-    assert_eq!(refused.retry(), Retry::Safe);
+    assert_eq!(refused.retry(), Retry::Always);
 
     for running in &mut accepted {
         running.control.cancel("end");
@@ -149,7 +149,7 @@ async fn call_does_not_wait_past_its_deadline() {
     };
     assert_eq!(
         failure.retry(),
-        Retry::Safe,
+        Retry::Always,
         "nothing was executed: {failure}"
     );
     assert!(deadline.elapsed() < Duration::from_secs(1));
