@@ -6,7 +6,7 @@
 //! | `settings` | the settings of a server |
 //! | `launcher`, `supervisor`, `restart_delay` | opening and reopening connections; the transport interface |
 //! | `connection` | a connection's life and end |
-//! | `binding`, `era`, `params` | a connection's owner; the handshake; a call's parameters |
+//! | `binding`, `era`, `greeting`, `params` | a connection's owner; the handshake and its result; a call's parameters |
 //! | `link`, `pending`, `router` | requests in flight; routing of the server's messages |
 //! | `outgoing`, `lines` | bounded messages to and from the server |
 //! | `last_words` | the server's last stderr lines before it failed |
@@ -14,7 +14,7 @@
 //! | `server_task` | a task that a server makes of a call |
 //! | `sessions` | connections that belong to a session or a principal |
 //! | `modern_side` | tools that ask in the modern era, of a server with both eras |
-//! | `lists`, `list_pace`, `subscriptions` | the server's catalog; its refresh; its changes |
+//! | `lists`, `list_pace`, `subscriptions`, `subscribing` | the server's catalog; its refresh; its changes |
 //! | `list_call`, `own_lists` | one caller's lists; whether they differ from everyone's |
 
 mod binding;
@@ -22,6 +22,7 @@ mod carry;
 mod connection;
 mod era;
 mod error;
+mod greeting;
 #[cfg(test)]
 pub(crate) mod harness;
 mod last_words;
@@ -42,6 +43,7 @@ mod server;
 mod server_task;
 mod sessions;
 mod settings;
+mod subscribing;
 mod subscriptions;
 mod supervisor;
 mod throttle;
@@ -65,6 +67,7 @@ pub(crate) use self::server::Server;
 pub(crate) use self::sessions::{SessionOwner, Sessions, failure_key};
 pub use self::settings::EraChoice;
 pub(crate) use self::settings::Settings;
-pub(crate) use self::subscriptions::{Subscriptions, catch_up};
+pub(crate) use self::subscribing::catch_up;
+pub(crate) use self::subscriptions::Subscriptions;
 pub(crate) use self::supervisor::Lead;
 pub(crate) use self::throttle::Throttle;

@@ -4,12 +4,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use shoal_ports::{CallFailure, shown};
-use shoal_protocol::task::declares_tasks;
 use shoal_protocol::{
     Era, Method, Outcome, RawJson, RawObject, Revision, RpcError, SERVER_INFO, code,
 };
 
 use super::error::StartError;
+use super::greeting::Greeting;
 use super::link::{Link, RequestHandle};
 use super::pending::RequestOutcome;
 
@@ -19,62 +19,6 @@ const SLOW: u32 = 4;
 
 /// Maximum characters of a server's versions in messages.
 const SHOWN: usize = 200;
-
-/// The server's answer to the opening.
-#[derive(Clone, Debug)]
-pub(crate) struct Greeting {
-    /// The era of the connection.
-    pub(crate) era: Era,
-    /// The server's `Implementation`.
-    pub(crate) server_info: Option<RawJson>,
-    /// The server's `ServerCapabilities`.
-    pub(crate) capabilities: RawJson,
-    pub(crate) instructions: Option<String>,
-    /// Whether it turns tool calls into tasks.
-    pub(crate) tasks: bool,
-}
-
-impl Greeting {
-    /// The greeting of a server that has not answered yet.
-    pub(crate) const NONE: Self = Self {
-        era: Era::Legacy,
-        server_info: None,
-        capabilities: RawJson::from_static("{}"),
-        instructions: None,
-        tasks: false,
-    };
-
-    /// Whether the server declares a capability.
-    pub(crate) fn declares(&self, capability: &str) -> bool {
-        RawObject::of(&self.capabilities).is_some_and(|declared| declared.has(capability))
-    }
-
-    /// Whether the server declares a capability with this flag on.
-    pub(crate) fn offers(&self, capability: &str, flag: &str) -> bool {
-        let declared = RawObject::of(&self.capabilities);
-        let capability = declared.and_then(|declared| RawObject::of(&declared.get(capability)?));
-        capability
-            .and_then(|capability| capability.get(flag))
-            .is_some_and(|flag| flag.as_str() == "true")
-    }
-
-    fn of(era: Era, result: &RawObject, server_info: Option<RawJson>) -> Self {
-        let capabilities = result
-            .get("capabilities")
-            .filter(RawJson::is_object)
-            .unwrap_or(RawJson::from_static("{}"));
-        Self {
-            era,
-            server_info,
-            tasks: match era {
-                Era::Legacy => makes_tasks_of_calls(&capabilities).is_some(),
-                Era::Modern => declares_tasks(&capabilities),
-            },
-            capabilities,
-            instructions: result.get("instructions").and_then(|text| text.string()),
-        }
-    }
-}
 
 /// Earlier revisions have no capability for completions, although their servers may offer completions.
 const FIRST_WITH_COMPLETIONS: Revision = Revision::V2025_03_26;
@@ -89,12 +33,6 @@ fn with_completions(capabilities: RawJson) -> RawJson {
     }
     declared.set("completions", RawJson::from_static("{}"));
     declared.to_json()
-}
-
-/// The capability for tasks in 2025-11-25.
-fn makes_tasks_of_calls(capabilities: &RawJson) -> Option<RawJson> {
-    let requests = capabilities.member("tasks")?.member("requests")?;
-    requests.member("tools")?.member("call")
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

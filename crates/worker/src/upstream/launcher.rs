@@ -11,14 +11,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::binding::Binding;
 use super::connection::Connection;
-use super::era::{self, Form, Greeting, Opening};
+use super::era::{self, Form, Opening};
 use super::error::StartError;
+use super::greeting::Greeting;
 use super::last_words::LastWords;
 use super::link::Link;
 use super::own_lists::OwnLists;
-use super::server_task::TaskTools;
+use super::server_task::tools::TaskTools;
 use super::settings::{EraChoice, Settings};
-use super::subscriptions::{self, Subscriptions};
+use super::subscribing;
+use super::subscriptions::Subscriptions;
 
 /// The longest time for a start that makes progress, as a multiple of `start_timeout`.
 const MOST_WAITS: u32 = 5;
@@ -279,7 +281,7 @@ impl Launcher {
             connection.link.asks_for_roots().await;
         }
         if watches {
-            tokio::spawn(subscriptions::keep(
+            tokio::spawn(subscribing::keep(
                 connection.link.clone(),
                 self.subscriptions.clone(),
                 connection.over(),

@@ -14,13 +14,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
 use super::binding::Binding;
-use super::era::Greeting;
 use super::error::RequestError;
+use super::greeting::Greeting;
 use super::last_words::LastWords;
 use super::outgoing::{OutgoingMessage, OutgoingRequest, WriteState};
 use super::params;
 use super::pending::{PendingCall, PendingRequests, RegisteredRequest, RequestOutcome};
-use super::server_task::TaskTools;
+use super::server_task::tools::TaskTools;
 use super::subscriptions::Subscriptions;
 use super::throttle::Throttle;
 

@@ -7,7 +7,7 @@ use shoal_protocol::{
     RawJson, RawObject, Revision,
 };
 
-use super::era::Greeting;
+use super::greeting::Greeting;
 
 const META: &str = "_meta";
 const TRACEPARENT: &str = "traceparent";

@@ -16,7 +16,7 @@ use super::connection::Connection;
 use super::error::RequestError;
 use super::launcher::Launcher;
 use super::modern_side::ModernSide;
-use super::subscriptions;
+use super::subscribing;
 use super::supervisor::{Lead, Supervisor};
 use crate::{BackendState, CallContext};
 
@@ -141,7 +141,7 @@ impl Server {
                 return Err(RpcError::method_not_found(method.as_str()));
             }
             if link.greeting().era == Era::Legacy {
-                let subscribed = subscriptions::subscribe(link, uri).await;
+                let subscribed = subscribing::subscribe(link, uri).await;
                 subscribed.map_err(RequestError::into_rpc)?;
             }
         }

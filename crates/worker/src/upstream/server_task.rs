@@ -8,7 +8,7 @@
 
 mod cancelling;
 mod polling;
-mod tools;
+pub(super) mod tools;
 mod waiting;
 
 use std::sync::Arc;
@@ -17,7 +17,6 @@ use shoal_ports::Call;
 use shoal_protocol::{Era, Method, Outcome, RawJson, RawObject, RpcError};
 
 pub(crate) use self::cancelling::ServerTask;
-pub(crate) use self::tools::TaskTools;
 use self::waiting::Waiting;
 use super::link::{Link, RequestHandle};
 use super::params;

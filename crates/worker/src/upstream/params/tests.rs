@@ -4,7 +4,7 @@ use shoal_ports::{Call, CallId, Caller, ForwardedHeaders, LogFilter, Principal, 
 use shoal_protocol::{Era, LogLevel, Method, RawJson, Revision, TraceContext};
 
 use super::{for_server, restore_token};
-use crate::upstream::era::Greeting;
+use crate::upstream::greeting::Greeting;
 
 fn call(params: Option<&'static str>) -> Call {
     Call {
