@@ -9,6 +9,7 @@ mod framing;
 #[cfg(fuzzing)]
 pub(crate) mod fuzz;
 mod half_closed;
+mod last_connections;
 mod refusal;
 mod secure;
 mod socket;
@@ -34,11 +35,13 @@ use tower::ServiceExt as _;
 
 use connection::Protocols;
 use ending::Ending;
+use last_connections::LastConnections;
 pub use secure::HttpTls;
 
 const BACKLOG: u32 = 4096;
-/// How long a connection that was accepted just before the shutdown may take to send its request.
-const LAST_REQUEST: Duration = Duration::from_millis(250);
+/// How long a connection that was accepted just before the shutdown may take to send its request. Clients on busy
+/// machines take some hundred milliseconds.
+const LAST_REQUEST: Duration = Duration::from_secs(1);
 /// Pause after `accept` ran out of file descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -208,7 +211,7 @@ impl<S: RequestService> Acceptor<S> {
     async fn run(self) {
         loop {
             let accepted = tokio::select! {
-                () = self.ending.closing() => break self.serve_backlog(),
+                () = self.ending.closing() => break self.serve_last_connections().await,
                 accepted = self.accept() => accepted,
             };
             let Some((stream, place)) = accepted else {
@@ -226,19 +229,9 @@ impl<S: RequestService> Acceptor<S> {
     /// Accepts the connections that wait in the operating system's queue, beyond the limit, and serves one
     /// request of each. Closing the listener would reset them, and their clients could not know whether their
     /// requests ran.
-    fn serve_backlog(self) {
-        let listener = match self.listener.into_std() {
-            Ok(listener) => listener,
-            Err(error) => return tracing::debug!(%error, "could not look for waiting connections"),
-        };
-        for _ in 0..BACKLOG {
-            let Ok((stream, _)) = listener.accept() else {
-                return;
-            };
-            let stream = stream.set_nonblocking(true).map(|()| stream);
-            let Ok(stream) = stream.and_then(TcpStream::from_std) else {
-                continue;
-            };
+    async fn serve_last_connections(self) {
+        let last = LastConnections::of(self.listener);
+        last.each(|stream| {
             let protocols = Arc::clone(&self.protocols);
             self.connections.spawn(async move {
                 let ending = Ending::default();
@@ -249,7 +242,8 @@ impl<S: RequestService> Acceptor<S> {
                 };
                 tokio::join!(protocols.serve(stream, ending.clone()), close);
             });
-        }
+        })
+        .await;
     }
 
     async fn accept(&self) -> Option<(TcpStream, OwnedSemaphorePermit)> {
