@@ -7,6 +7,7 @@ mod framing;
 #[cfg(fuzzing)]
 pub(crate) mod fuzz;
 mod half_closed;
+mod last_connections;
 mod refusal;
 mod secure;
 mod socket;
@@ -32,6 +33,7 @@ use tower::ServiceExt as _;
 
 use connection::Protocols;
 use ending::Ending;
+use last_connections::LastConnections;
 pub use secure::HttpTls;
 
 const BACKLOG: u32 = 4096;
@@ -205,7 +207,7 @@ impl<S: RequestService> Acceptor<S> {
     async fn run(self) {
         loop {
             let accepted = tokio::select! {
-                () = self.ending.closing() => break self.serve_backlog(),
+                () = self.ending.closing() => break self.serve_last_connections().await,
                 accepted = self.accept() => accepted,
             };
             let Some((stream, place)) = accepted else {
@@ -245,7 +247,8 @@ impl<S: RequestService> Acceptor<S> {
                 };
                 tokio::join!(protocols.serve(stream, ending.clone()), close);
             });
-        }
+        })
+        .await;
     }
 
     async fn accept(&self) -> Option<(TcpStream, OwnedSemaphorePermit)> {

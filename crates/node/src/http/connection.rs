@@ -107,6 +107,8 @@ impl<S: RequestService> Protocols<S> {
             sleep(LAST_REQUEST).await;
         };
         let opened = tokio::select! {
+            // A request that has arrived counts.
+            biased;
             opened = self.open(stream, &writing) => opened,
             () = too_late => return,
         };
