@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::Settings;
 use super::rules::limits;
+use super::setting_path::SettingPath;
 use super::variable::{can_name, variable_name};
 
 /// A duration of zero.
@@ -81,7 +82,7 @@ pub(super) fn help(path: &[String]) -> Option<String> {
     if is_table(setting) || text_of(setting).is_empty() {
         return None;
     }
-    let name = path.join(".");
+    let name = SettingPath::of_keys(path);
     let mut help = format!("{name}: {}", text_of(setting));
     let choices = choices(setting);
     if !choices.is_empty() {

@@ -25,6 +25,10 @@ impl SettingPath {
         Self(steps)
     }
 
+    pub(super) fn of_keys(keys: &[String]) -> Self {
+        Self(keys.iter().cloned().map(Step::Key).collect())
+    }
+
     pub(super) fn of_error(path: &serde_path_to_error::Path) -> Self {
         let steps = path.iter().map_while(|segment| match segment {
             Segment::Map { key } => Some(Step::Key(key.clone())),

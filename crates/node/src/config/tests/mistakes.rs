@@ -420,6 +420,8 @@ fn a_value_that_cannot_be_read_is_told_of_once() {
         assert!(message.contains("2 errors"), "{message}");
         let place = format!(":1:8: pools.\"{name}\": a pool's name begins");
         assert!(message.contains(&place), "{message}");
+        let help = format!("pools.\"{name}\".prefix: Prefix of tool");
+        assert!(message.contains(&help), "{message}");
     }
 }
 
