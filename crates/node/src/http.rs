@@ -1,5 +1,7 @@
-//! Serves HTTP/1.1 and HTTP/2, with limits and an orderly shutdown. `axum::serve` has no connection limit, header
-//! timeout or shutdown deadline, so this module uses hyper directly.
+//! Serves HTTP/1.1 and HTTP/2, with or without TLS, with limits and an orderly shutdown.
+//!
+//! Uses hyper directly, because `axum::serve` has no connection limit, header timeout or shutdown
+//! deadline.
 
 mod connection;
 mod ending;
@@ -37,31 +39,32 @@ use last_connections::LastConnections;
 pub use secure::HttpTls;
 
 const BACKLOG: u32 = 4096;
-/// A connection accepted just before the shutdown may take so long to send its request.
-const LAST_REQUEST: Duration = Duration::from_millis(250);
+/// How long a connection that was accepted just before the shutdown may take to send its request. Clients on busy
+/// machines take some hundred milliseconds.
+const LAST_REQUEST: Duration = Duration::from_secs(1);
 /// Pause after `accept` ran out of file descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The limits of a server's connections.
 #[derive(Clone, Debug)]
 pub struct HttpLimits {
-    /// Open connections.
+    /// Maximum open connections.
     pub connections: usize,
-    /// Concurrent requests on one HTTP/2 connection.
+    /// Maximum concurrent requests on one HTTP/2 connection.
     pub requests_per_connection: u32,
-    /// Headers of one HTTP/1.1 request.
+    /// Maximum headers of one HTTP/1.1 request.
     pub headers: usize,
-    /// Bytes of one request's headers.
+    /// Maximum bytes of the headers of one request.
     pub header_bytes: usize,
-    /// Time for a request's headers, from their first byte or the connection's start.
+    /// Maximum time for a request's headers, from their first byte or the connection's start.
     pub header_timeout: Duration,
-    /// Idle time of an HTTP/1.1 connection between requests.
+    /// Maximum idle time of an HTTP/1.1 connection between requests.
     pub idle_timeout: Duration,
     /// How long a client may read nothing before its connection closes or its stream is reset.
     pub write_timeout: Duration,
 }
 
-/// Answers requests.
+/// The service that answers requests.
 pub trait RequestService: Clone + Send + Sync + 'static {
     /// Answers a request.
     fn answer(&self, request: Request) -> impl Future<Output = Response> + Send;
@@ -94,14 +97,14 @@ impl Bound {
     /// Binds an address; port 0 takes a free port.
     ///
     /// # Errors
-    /// If the operating system cannot bind it.
+    /// When the operating system cannot bind it.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let socket = if address.is_ipv4() {
             TcpSocket::new_v4()?
         } else {
             TcpSocket::new_v6()?
         };
-        // Otherwise, a restart would have to wait for the previous process's connections.
+        // Without this option, a restart would have to wait for the previous process's connections.
         #[cfg(unix)]
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
@@ -114,7 +117,7 @@ impl Bound {
         })
     }
 
-    /// Sets the listener's TLS.
+    /// Sets whether, and how, the listener uses TLS.
     #[must_use]
     pub fn over(self, tls: Option<HttpTls>) -> Self {
         Self { tls, ..self }
@@ -131,7 +134,7 @@ impl Bound {
         self.address
     }
 
-    /// Serves requests.
+    /// Serves requests from now on.
     pub fn serve(self, service: impl RequestService, limits: &HttpLimits) -> HttpServer {
         let ending = Ending::default();
         let places = Arc::new(Semaphore::new(limits.connections));
@@ -163,14 +166,14 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Makes each answer the last on its connection (`Connection: close`, or `GOAWAY` over HTTP/2). Idle connections
-    /// stay, because closing one could lose a request on its way.
+    /// Makes each answer the last on its connection (`Connection: close`, or `GOAWAY` over HTTP/2).
+    /// Idle connections stay, because closing one could lose a request on its way.
     pub fn drain(&self) {
         self.ending.drain();
     }
 
-    /// Waits until no connection is idle after [`drain`](Self::drain), for at most `within`. Returns the number of idle
-    /// ones. Cancellation safe.
+    /// Waits until no connection is idle after [`drain`](Self::drain), for at most `within`. Returns how many
+    /// are still idle. Cancellation safe.
     pub async fn let_idle_go(&self, within: Duration) -> usize {
         let _ = timeout(within, self.ending.until_none_idles()).await;
         self.ending.idle()
@@ -187,7 +190,8 @@ impl HttpServer {
         self.connections.wait().await;
     }
 
-    /// Closes the server. Returns how many connections were busy at the deadline; they end with the process.
+    /// Closes the server. Returns how many connections were busy at the deadline; they end with the
+    /// process.
     pub async fn close(self, deadline: Duration) -> usize {
         self.begin_close();
         let closed = timeout(deadline, self.closed()).await;
@@ -222,21 +226,12 @@ impl<S: RequestService> Acceptor<S> {
         }
     }
 
-    /// Accepts the connections in the operating system's queue, beyond the limit, and serves one request of each.
-    /// Closing the listener would reset them, and their clients could not know whether their requests ran.
-    fn serve_backlog(self) {
-        let listener = match self.listener.into_std() {
-            Ok(listener) => listener,
-            Err(error) => return tracing::debug!(%error, "could not look for waiting connections"),
-        };
-        for _ in 0..BACKLOG {
-            let Ok((stream, _)) = listener.accept() else {
-                return;
-            };
-            let stream = stream.set_nonblocking(true).map(|()| stream);
-            let Ok(stream) = stream.and_then(TcpStream::from_std) else {
-                continue;
-            };
+    /// Accepts the connections that wait in the operating system's queue, beyond the limit, and serves one
+    /// request of each. Closing the listener would reset them, and their clients could not know whether their
+    /// requests ran.
+    async fn serve_last_connections(self) {
+        let last = LastConnections::of(self.listener);
+        last.each(|stream| {
             let protocols = Arc::clone(&self.protocols);
             self.connections.spawn(async move {
                 let ending = Ending::default();
@@ -255,7 +250,7 @@ impl<S: RequestService> Acceptor<S> {
         let place = Arc::clone(&self.places).acquire_owned().await.ok()?;
         match self.listener.accept().await {
             Ok((stream, _)) => {
-                // Answers are written whole, so waiting for more data before sending a packet gains nothing.
+                // Answers are written whole, so waiting for more data before a packet is sent gains nothing.
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%error, "could not turn Nagle's algorithm off");
                 }
