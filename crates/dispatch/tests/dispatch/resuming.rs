@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use shoal_ports::{Call, CallFailure, Dispatcher as _, Epoch, Repeat};
+use shoal_ports::{Call, CallFailure, CallOutcome, Dispatcher as _, Epoch, Repeat};
 use shoal_protocol::Method;
 use tokio::time::Instant;
 
@@ -156,6 +156,19 @@ async fn a_call_whose_tool_has_left_the_catalog_is_read_to_its_end() {
     let call = legacy("gone", json!({})).at("w1");
     let mut running = setting.dispatch.resume(call, 1).await.unwrap();
     result(finish(&mut running).await.1);
+}
+
+/// An earlier owner's start may still be on its way.
+#[tokio::test]
+async fn a_call_that_has_no_route_is_refused_by_its_worker_first() {
+    let setting = setting();
+    let bound = setting.add(worker("w1").refusing(CallFailure::Cancelled));
+    let gone = legacy("gone", json!({})).at("w1");
+    let mut running = setting.dispatch.resume(gone, 0).await.unwrap();
+    let outcome = finish(&mut running).await.1;
+    assert!(matches!(outcome, CallOutcome::Refused(_)), "{outcome:?}");
+    let started = bound.started.lock();
+    assert!(started.len() == 1 && started[0].attach_only);
 }
 
 /// The previous owner's late start takes over the call's events instead of running the call again.

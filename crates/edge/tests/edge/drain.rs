@@ -113,6 +113,22 @@ async fn an_unprimed_call_that_outlasts_the_drain_is_answered_or_resumed_by_an_i
     feed_told.closed().await;
 }
 
+/// The edge has bound the first call. The owner of the second chooses a worker itself.
+#[tokio::test]
+async fn only_a_call_that_is_safe_to_repeat_is_not_executed_when_its_answer_is_cut_off() {
+    for (tool, code) in [("write", 50002), ("nobody", 50002), ("echo", 50301)] {
+        let server = Server::start().await;
+        let call = rpc("tools/call", &json!({ "name": tool }));
+        let mut silent = Events::of(server.legacy(&call).send().await.unwrap());
+        let feed = server.gateway.stream().await;
+        server.drain.cancel();
+        server.load.end_waits();
+        let answer = silent.message().await;
+        assert_eq!(answer["error"]["code"], code, "{tool}: {answer}");
+        feed.closed().await;
+    }
+}
+
 #[tokio::test]
 async fn a_call_that_ends_soon_is_answered_before_its_client_is_sent_away() {
     // So long that the answer always comes first.
