@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{Authenticator, ClusterBus, Dispatcher, SessionGateway};
+use shoal_ports::{Authenticator, Dispatcher, SessionGateway};
 use tokio_util::sync::CancellationToken;
 
 use crate::awaited_answers::AwaitedAnswers;
@@ -23,8 +23,6 @@ pub struct Edge {
     pub gateway: Arc<dyn SessionGateway>,
     /// Runs modern calls.
     pub dispatcher: Arc<dyn Dispatcher>,
-    /// Announces changed tasks of all nodes.
-    pub bus: Arc<dyn ClusterBus>,
     /// Authenticates callers.
     pub authenticator: Arc<dyn Authenticator>,
     /// The settings.
@@ -52,7 +50,7 @@ impl Edge {
     pub fn service_with(self, quotas: Quotas) -> EdgeService {
         let backlog = Backlog::new(&self.config.limits, self.load.clone());
         EdgeService(Arc::new(EdgeState {
-            hub: Hub::new(Arc::clone(&self.dispatcher), self.bus),
+            hub: Hub::new(Arc::clone(&self.dispatcher)),
             origin_check: OriginCheck::new(&self.config),
             gateway: self.gateway,
             dispatcher: self.dispatcher,

@@ -15,11 +15,9 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::awaited_answers::{AwaitedAnswers, Expected};
-use crate::legacy;
 use crate::places::Places;
 use crate::recorder::{Said, said};
 use crate::state::EdgeState;
-use crate::tasks::task_of;
 
 /// How long one question to a session's owner lasts. A short time limits the cost of a lost answer.
 const ASKED_FOR: Duration = Duration::from_secs(30);
@@ -39,7 +37,6 @@ pub(crate) struct SessionPlaces {
     gateway: Arc<dyn SessionGateway>,
     session: SessionRef,
     requests: Option<Vec<RequestId>>,
-    may_be_task: bool,
     deadline: Duration,
 }
 
@@ -52,7 +49,6 @@ impl SessionPlaces {
             gateway: Arc::clone(&edge.gateway),
             session,
             requests: Some(requests.map(|request| request.id.clone()).collect()),
-            may_be_task: legacy::may_be_task(edge, body),
             deadline: edge.config.timing.call_deadline,
         }
     }
@@ -69,7 +65,6 @@ impl SessionPlaces {
             gateway,
             session: task,
             requests: None,
-            may_be_task: false,
             deadline,
         }
     }
@@ -82,10 +77,8 @@ impl SessionPlaces {
 
     pub(crate) fn delivered(&mut self, delivered: Result<&Delivered, &GatewayError>) {
         match delivered {
-            Ok(Delivered::Json(text)) => match self.may_be_task.then(|| created(text)).flatten() {
-                Some(task) => self.becomes(task),
-                None => self.answered(text),
-            },
+            Ok(Delivered::Json(text)) => self.answered(text),
+            Ok(Delivered::Task(task)) => self.becomes(SessionId::new(task.id.as_str())),
             Ok(Delivered::Accepted | Delivered::Stream(_)) => {}
             // The session's node may have taken the requests over before the connection broke.
             Err(GatewayError::Unreachable { .. }) => {}
@@ -238,12 +231,6 @@ fn request(message: &Message) -> Option<&Request> {
         Message::Request(request) => Some(request),
         _ => None,
     }
-}
-
-fn created(answer: &Bytes) -> Option<SessionId> {
-    let answer = RawJson::from_valid(answer.clone());
-    let task = answer.member("result")?.member("task")?;
-    task_of(task.member("taskId")?.string()?)
 }
 
 pub(crate) fn ends_call(text: &[u8]) -> bool {

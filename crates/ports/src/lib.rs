@@ -60,6 +60,7 @@ mod read_file;
 mod secret;
 mod session_state;
 mod store;
+mod tasks;
 mod worker;
 
 pub use authenticator::{
@@ -119,6 +120,7 @@ pub use session_state::{
 };
 pub use shoal_protocol::shown;
 pub use store::{Store, StoreError};
+pub use tasks::{AdoptCall, SessionTasks, TaskAnswer, TaskClient, TaskMark, TaskRequest};
 pub use worker::{
     Announcement, Attach, Expected, ResourceUpdated, Worker, WorkerHere, WorkerLoad, WorkerSet,
 };

@@ -8,6 +8,7 @@ pub(crate) mod gateway;
 pub(crate) mod node;
 pub(crate) mod outcome;
 pub(crate) mod post;
+pub(crate) mod task;
 #[cfg(test)]
 mod tests;
 pub(crate) mod trace;

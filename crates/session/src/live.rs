@@ -7,8 +7,9 @@ use std::sync::{Arc, OnceLock, Weak};
 use bytes::Bytes;
 use shoal_ports::{
     AskId, CallId, Caller, ClientInfo, Epoch, GatewayError, LogError, Principal, ServerFacts,
-    SessionId, SessionTransport, StoreError,
+    SessionId, SessionTasks, SessionTransport, StoreError,
 };
+use shoal_protocol::task::Task;
 use shoal_protocol::{LogLevel, RequestId, Revision};
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, watch};
@@ -148,6 +149,16 @@ impl LiveSession {
 
     pub(crate) fn snapshot(&self) -> Option<Bytes> {
         self.core.with(|core| core.session.snapshot())
+    }
+
+    /// Returns the task as its client sees it. `None` if the session is not a task, or has panicked.
+    pub(crate) fn task(&self) -> Option<Task> {
+        self.core.with(|core| core.session.task()).flatten()
+    }
+
+    /// Returns the tasks that the session has made. The outer `None` means that the session has panicked.
+    pub(crate) fn made_tasks(&self) -> Option<Option<SessionTasks>> {
+        self.core.with(|core| core.session.made_tasks())
     }
 
     pub(crate) fn task_status(&self) -> Option<&'static str> {

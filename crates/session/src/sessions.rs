@@ -18,16 +18,19 @@ mod subscribe;
 mod sweep;
 mod table;
 mod taking_over;
+mod tasks;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Delivered, Dispatcher, EventStream, GatewayError, Liveness, NodeId, OpenSession, Opened, Post,
-    SessionGateway, SessionRef, Store, StoreError,
+    AdoptCall, Delivered, Dispatcher, EventStream, GatewayError, Liveness, NodeId, OpenSession,
+    Opened, Post, SessionGateway, SessionId, SessionRef, SessionTasks, Store, StoreError,
+    TaskRequest,
 };
 use shoal_protocol::EventId;
+use shoal_protocol::task::Task;
 use shoal_telemetry::metrics::Registration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -184,5 +187,21 @@ impl SessionGateway for Sessions {
 
     async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
         self.node.close(to).await
+    }
+
+    fn new_task(&self) -> Result<SessionId, GatewayError> {
+        Ok(SessionId::of_task_opened_by(&self.node.id))
+    }
+
+    async fn adopt(&self, to: &SessionRef, call: AdoptCall) -> Result<Task, GatewayError> {
+        self.node.adopt_call(to, call).await
+    }
+
+    async fn ask_task(&self, to: &SessionRef, request: TaskRequest) -> Result<Task, GatewayError> {
+        self.node.ask_task(to, request).await
+    }
+
+    async fn tasks_of(&self, session: &SessionRef) -> Result<Option<SessionTasks>, GatewayError> {
+        self.node.tasks_of(session).await
     }
 }

@@ -4,7 +4,7 @@ use crate::LinkConfig;
 use crate::proto::types::v1::{Limits, Versions};
 
 pub(crate) const LOWEST: u32 = 1;
-pub(crate) const HIGHEST: u32 = 5;
+pub(crate) const HIGHEST: u32 = 6;
 /// The version of the frame protocol that adds batches.
 pub(crate) const BATCHES: u32 = 2;
 /// The version that adds calls' requests for session state.
@@ -13,6 +13,8 @@ pub(crate) const STATE: u32 = 3;
 pub(crate) const PLANS: u32 = 4;
 /// The version that adds reports that the tool of a stopped call has stopped.
 pub(crate) const STOPS: u32 = 5;
+/// The version that adds tasks between nodes.
+pub(crate) const TASKS: u32 = 6;
 
 pub(crate) fn own(config: &LinkConfig) -> Versions {
     Versions {
@@ -85,7 +87,7 @@ mod tests {
             ..LinkConfig::default()
         };
         assert_eq!(negotiate(&newest, versions(1, 2)), Ok(2));
-        assert_eq!(negotiate(&newest, versions(2, 9)), Ok(5));
+        assert_eq!(negotiate(&newest, versions(2, 9)), Ok(6));
         assert_eq!(negotiate(&pinned, versions(1, 2)), Ok(1));
         assert_eq!(negotiate(&newest, versions(1, 1)), Ok(1));
     }
@@ -94,7 +96,7 @@ mod tests {
     fn without_a_common_version_both_ranges_are_named() {
         let refusal = negotiate(&LinkConfig::default(), versions(7, 9)).unwrap_err();
         assert!(
-            refusal.contains("7 to 9") && refusal.contains("1 to 5"),
+            refusal.contains("7 to 9") && refusal.contains("1 to 6"),
             "{refusal}"
         );
         for nonsense in [None, versions(0, 0), versions(2, 1)] {

@@ -23,7 +23,7 @@ async fn a_hello_that_does_not_suit_is_refused_with_a_reason() {
     within(async {
         let node = Node::start(config()).await;
         let cases = [
-            (hello(6, 9), "no common protocol version"),
+            (hello(7, 9), "no common protocol version"),
             (hello(0, 0), "no common protocol version"),
             (announce(), "no hello"),
             (frame(Frame::Hello(Hello::default())), "version"),

@@ -92,7 +92,7 @@ async fn a_hello_names_the_worker_and_its_incarnation() {
         let join = WorkerJoin::start(&joining, &node.address, config());
         let (link, first) = node.link().await;
         let versions = first.versions.unwrap();
-        assert_eq!((versions.lowest, versions.highest), (1, 5));
+        assert_eq!((versions.lowest, versions.highest), (1, 6));
         assert_eq!(first.worker, "w");
         assert_eq!(first.limits.unwrap().credit_bytes, config().credit);
         drop(link);

@@ -4,7 +4,6 @@ mod as_task;
 mod batch;
 mod changing;
 mod initialized;
-mod task;
 mod until_over;
 
 use std::collections::BTreeSet;
@@ -53,15 +52,9 @@ impl Node {
         let (body, posting) = Posting::of(post, before);
         let (delivery, repeated) = (posting.delivery, posting.repeated);
         match body {
-            Body::Single(Message::Request(request)) if request.method.is_of_task() => {
-                Box::pin(self.deliver_to_task(to, request)).await.map(Some)
-            }
             Body::Single(Message::Request(request)) if until_over::is_asked(&request) => {
                 let waiting = Box::pin(self.wait_until_over(to, &request));
                 waiting.await.map(Some)
-            }
-            Body::Single(Message::Response(response)) if to.session.is_task() => {
-                Box::pin(self.deliver_answer(to, response)).await.map(Some)
             }
             Body::Single(message) if changes(&message) => {
                 let change = |reply| SessionMsg::Change {
@@ -270,7 +263,6 @@ impl Node {
             | Effect::Overloaded { .. }
             | Effect::TaskAnswer(_)
             | Effect::NotAskedYet
-            | Effect::TaskAnswers { .. }
             | Effect::TaskCancel { .. }
             | Effect::Ask(_)
             | Effect::AskRefused

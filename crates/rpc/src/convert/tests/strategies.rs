@@ -41,7 +41,6 @@ pub(super) fn transport() -> impl Strategy<Value = SessionTransport> {
     prop_oneof![
         Just(SessionTransport::Streamable),
         Just(SessionTransport::SingleStream),
-        Just(SessionTransport::Task),
     ]
 }
 
