@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use tokio::sync::broadcast;
 
-use crate::{NodeId, SessionId, StoreError};
+use crate::{NodeId, StoreError};
 
 /// Carries events to all nodes. Delivery is best effort, so subscribers must also poll.
 ///
@@ -30,11 +30,6 @@ pub enum ClusterEvent {
     NodeLeft {
         /// The node that leaves.
         node: NodeId,
-    },
-    /// A task's status has changed.
-    TaskChanged {
-        /// The task that changed.
-        task: SessionId,
     },
 }
 

@@ -130,12 +130,11 @@ impl LiveSession {
         self.task_changes.notified()
     }
 
-    /// Wakes those that wait for the task, announces the change, and restarts the time that the task is kept.
+    /// Wakes those that wait for the task, and restarts the time that the task is kept.
     pub(crate) fn tell_of_task(&self) {
         self.task_changes.notify_waiters();
         if let Some(node) = self.node.upgrade() {
             self.last_used.store(node.now(), Ordering::Relaxed);
-            node.task_news.add(&self.id);
         }
     }
 

@@ -45,7 +45,6 @@ pub(crate) use taking_over::TakingOver;
 use crate::announce::announce;
 use crate::config::SessionConfig;
 use crate::task_adoption::{adopt_tasks, keep_list};
-use crate::task_news::publish_task_news;
 
 /// The sessions of this node; implements [`SessionGateway`]. Cheap to clone.
 #[derive(Clone)]
@@ -115,7 +114,6 @@ impl Sessions {
         let tasks = TaskTracker::new();
         tasks.spawn(announce(node.clone(), stop.clone()));
         tasks.spawn(sweep::sweep(node.clone(), stop.clone()));
-        tasks.spawn(publish_task_news(node.clone(), stop.clone()));
         tasks.spawn(keep_list(node.clone(), stop.clone()));
         tasks.spawn(adopt_tasks(node.clone(), stop.clone()));
         let gauges = gauges::observe(&node).into();

@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use shoal_ports::{
-    AdoptCall, AskId, Call, CallEventKind, CallFailure, CallOutcome, CallPlan, Caller,
-    ClusterEvent, ClusterSubscription, Dispatcher, ForwardedHeaders, GatewayError, LogFilter,
-    NodeId, NodeLimits, Principal, Repeat, SessionGateway, SessionRef, TaskAnswer, TaskMark,
-    TaskRequest,
+    AdoptCall, AskId, Call, CallEventKind, CallFailure, CallOutcome, CallPlan, Caller, Dispatcher,
+    ForwardedHeaders, GatewayError, LogFilter, NodeId, NodeLimits, Principal, Repeat,
+    SessionGateway, SessionRef, TaskAnswer, TaskMark, TaskRequest,
 };
 use shoal_protocol::task::{Task, TaskState};
 use shoal_protocol::{Method, Outcome, RawJson, Revision, RpcError};
@@ -696,39 +695,6 @@ async fn the_time_of_a_task_begins_with_the_end_of_its_call_though_nobody_has_as
     tool.finish(r#"{"content":[]}"#).await;
     tokio::time::sleep(Duration::from_secs(50)).await;
     status(&bench.sessions, &task, "completed").await;
-}
-
-async fn news_of(news: &mut ClusterSubscription, task: &SessionRef) {
-    let told = ClusterEvent::TaskChanged {
-        task: task.session.clone(),
-    };
-    within(async { while news.next().await.unwrap().unwrap() != told {} }).await;
-}
-
-#[tokio::test]
-async fn all_nodes_hear_of_each_change_of_a_task_and_of_its_next_owner() {
-    let bench = Bench::new(SessionConfig::default());
-    lease(&bench, "test").await;
-    lease(&bench, "b").await;
-    let second = bench.another_node("b");
-    let mut news = bench.store.bus.subscribe();
-    let (task, tool) = task(&bench, "alice", "stream-asks").await;
-    asks(&tool, 1).await;
-    news_of(&mut news, &task).await;
-    let asked = status(&bench.sessions, &task, "input_required").await;
-    let key = asked["inputRequests"].as_object().unwrap().keys().next();
-    let answers = json!({key.unwrap(): {"action": "accept"}});
-    update(&bench.sessions, &task, answers).await;
-    news_of(&mut news, &task).await;
-    assert_eq!(get(&bench.sessions, &task).await["status"], "working");
-
-    let node = NodeId::new("test");
-    bench.store.directory.end_lease(&node).await.unwrap();
-    get(&second, &task).await;
-    news_of(&mut news, &task).await;
-    tool.finish(r#"{"content":[]}"#).await;
-    news_of(&mut news, &task).await;
-    status(&second, &task, "completed").await;
 }
 
 #[tokio::test]
