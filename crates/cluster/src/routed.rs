@@ -19,13 +19,15 @@ use shoal_ports::{
     AdoptCall, Delivered, Directory, EventStream, GatewayError, OpenSession, Opened, Post,
     SessionGateway, SessionId, SessionRef, SessionTasks, TaskRequest,
 };
-use shoal_protocol::EventId;
 use shoal_protocol::task::Task;
+use shoal_protocol::{EventId, RequestId};
 use shoal_telemetry::trace::InSpan as _;
 use tokio::sync::Semaphore;
 
 use self::relay::Relay;
-use self::request::{Adopt, AskTask, Close, Deliver, GatewayRequest, Listen, TasksOf, WatchTask};
+use self::request::{
+    Adopt, AskTask, Close, Deliver, GatewayRequest, Listen, TasksOf, UntilOver, WatchTask,
+};
 use self::retry_decision::Operation;
 use crate::cache::OwnerCache;
 use crate::config::RoutingConfig;
@@ -152,6 +154,15 @@ impl SessionGateway for RoutedGateway {
             TaskRequest::Watch { seen } => self.routes.carry(to, &WatchTask(seen), false).await,
             request => self.routes.carry(to, &AskTask(request), false).await,
         }
+    }
+
+    async fn until_over(
+        &self,
+        to: &SessionRef,
+        requests: Option<&[RequestId]>,
+    ) -> Result<(), GatewayError> {
+        let request = UntilOver(requests.map(<[_]>::to_vec));
+        self.routes.carry(to, &request, false).await
     }
 
     async fn tasks_of(&self, session: &SessionRef) -> Result<Option<SessionTasks>, GatewayError> {

@@ -5,8 +5,8 @@ use shoal_ports::{
     AdoptCall, Delivered, EventStream, GatewayError, OpenSession, Opened, Post, SessionGateway,
     SessionId, SessionRef, SessionTasks, TaskRequest,
 };
-use shoal_protocol::EventId;
 use shoal_protocol::task::Task;
+use shoal_protocol::{EventId, RequestId};
 
 pub(crate) struct Nowhere;
 
@@ -47,6 +47,14 @@ impl SessionGateway for Nowhere {
     }
 
     async fn ask_task(&self, _: &SessionRef, _: TaskRequest) -> Result<Task, GatewayError> {
+        Err(unreachable())
+    }
+
+    async fn until_over(
+        &self,
+        _: &SessionRef,
+        _: Option<&[RequestId]>,
+    ) -> Result<(), GatewayError> {
         Err(unreachable())
     }
 

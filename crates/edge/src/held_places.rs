@@ -7,8 +7,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use shoal_ports::{
-    CallEventKind, Delivered, GatewayError, Post, RunningCall, SessionGateway, SessionId,
-    SessionRef,
+    CallEventKind, Delivered, GatewayError, RunningCall, SessionGateway, SessionId, SessionRef,
 };
 use shoal_protocol::{Body, Message, RawJson, Request, RequestId, RpcError, code};
 use tokio::runtime::Handle;
@@ -133,9 +132,9 @@ async fn until_over(
 ) {
     let mut heard = Instant::now();
     while heard.elapsed() < patience {
-        let asked = gateway.deliver(session, Post::until_over(requests));
+        let asked = gateway.until_over(session, requests);
         match timeout(ASKED_FOR, asked).await {
-            Ok(Ok(_)) => return,
+            Ok(Ok(())) => return,
             Ok(Err(GatewayError::NotFound)) => return sleep(STOPS_WITHIN).await,
             Ok(Err(error)) => {
                 tracing::debug!(session = %session.session, %error, "cannot wait for the end of a call");

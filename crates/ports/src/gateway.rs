@@ -8,17 +8,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use shoal_protocol::task::Task;
 use shoal_protocol::{
-    Body, EventId, Message, Method, RawJson, RawObject, Request, RequestId, Revision, RpcError,
-    TraceContext,
+    Body, EventId, Message, Method, Request, RequestId, Revision, RpcError, TraceContext,
 };
 
 use crate::{
     AdoptCall, DeliveryId, EdgePlan, ForwardedHeaders, Grant, Kind, NodeId, Principal, Repeat,
     SessionId, SessionTasks, StreamItems, TaskRequest,
 };
-
-/// The method of [`Post::until_over`], which MCP does not define.
-pub const UNTIL_OVER: &str = "shoal/untilOver";
 
 /// Opens the legacy sessions of the cluster and delivers messages to them.
 ///
@@ -55,6 +51,16 @@ pub trait SessionGateway: Send + Sync + 'static {
     /// # Cancel safety
     /// If the future is dropped, the session either ends or stays unchanged.
     async fn close(&self, to: &SessionRef) -> Result<(), GatewayError>;
+
+    /// Waits until the calls of these requests, or all current calls, have stopped.
+    ///
+    /// # Errors
+    /// `NotFound` if the session has ended. After other errors, ask again.
+    async fn until_over(
+        &self,
+        to: &SessionRef,
+        requests: Option<&[RequestId]>,
+    ) -> Result<(), GatewayError>;
 
     /// Draws the id of a new task and thereby chooses the node that should own it.
     ///
@@ -106,18 +112,6 @@ impl Post {
             repeated: false,
             plan: None,
         }
-    }
-
-    /// Makes a request to the session's owner, which answers when the calls of these requests, or all current calls,
-    /// have stopped. Safe to repeat. Owners of earlier releases refuse it.
-    pub fn until_over(requests: Option<&[RequestId]>) -> Self {
-        let mut params = RawObject::default();
-        params.set("requests", RawJson::of(&requests));
-        Self::new(Body::Single(Message::Request(Request {
-            id: RequestId::from_string("over"),
-            method: Method::from_name(UNTIL_OVER),
-            params: Some(params.to_json()),
-        })))
     }
 
     /// Whether the edge has bound the request to a worker.

@@ -85,7 +85,7 @@ pub use file_watch::FileWatch;
 pub use forwarded::ForwardedHeaders;
 pub use gateway::{
     Delivered, EventStream, GatewayError, OpenSession, Opened, Post, SessionGateway, SessionRef,
-    SessionTransport, StreamItem, UNTIL_OVER,
+    SessionTransport, StreamItem,
 };
 pub use grant_watch::{GrantNews, GrantWatch};
 pub use hint::{NodeTag, stable_hash};

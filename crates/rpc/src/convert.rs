@@ -12,6 +12,7 @@ pub(crate) mod task;
 #[cfg(test)]
 mod tests;
 pub(crate) mod trace;
+pub(crate) mod until_over;
 
 use std::time::Duration;
 

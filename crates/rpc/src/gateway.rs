@@ -22,8 +22,8 @@ use shoal_ports::{
     AdoptCall, Backoff, Delivered, EventStream, GatewayError, NodeId, OpenSession, Opened, Post,
     SessionGateway, SessionId, SessionRef, SessionTasks, TaskRequest,
 };
-use shoal_protocol::EventId;
 use shoal_protocol::task::Task;
+use shoal_protocol::{EventId, RequestId};
 use tokio::time::Instant;
 
 use self::link::{Link, RETRY_AFTER, Reply};
@@ -33,6 +33,7 @@ use crate::convert::gateway::{event_id_out, open_out};
 use crate::convert::post::deliver_out;
 use crate::convert::task::{adopt_out, ask_out, list_out};
 use crate::convert::trace::trace_out;
+use crate::convert::until_over::until_over_out;
 use crate::link::versions;
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::node::v1::{CloseSession, Listen};
@@ -107,14 +108,16 @@ impl RemoteGateway {
         self.link().await?.ask(frame).await
     }
 
-    async fn ask_about_tasks(
+    /// Sends a request that only peers of this version know.
+    async fn ask_of_version(
         &self,
+        version: u32,
         frame: impl FnOnce(u64) -> Frame,
     ) -> Result<Reply, GatewayError> {
         let link = self.link().await?;
-        if link.version < versions::TASKS {
+        if link.version < version {
             return Err(GatewayError::Unavailable {
-                reason: "the release of the task's node does not know this request".to_owned(),
+                reason: "the release of the session's node does not know this request".to_owned(),
                 retry_after: RETRY_AFTER,
             });
         }
@@ -253,7 +256,7 @@ impl SessionGateway for RemoteGateway {
 
     async fn adopt(&self, to: &SessionRef, call: AdoptCall) -> Result<Task, GatewayError> {
         let mut adopt = adopt_out(to, call, self.relayed);
-        let reply = self.ask_about_tasks(|flight| {
+        let reply = self.ask_of_version(versions::TASKS, |flight| {
             adopt.flight = flight;
             Frame::Adopt(Box::new(adopt))
         });
@@ -262,16 +265,32 @@ impl SessionGateway for RemoteGateway {
 
     async fn ask_task(&self, to: &SessionRef, request: TaskRequest) -> Result<Task, GatewayError> {
         let mut ask = ask_out(to, request, self.relayed);
-        let reply = self.ask_about_tasks(|flight| {
+        let reply = self.ask_of_version(versions::TASKS, |flight| {
             ask.flight = flight;
             Frame::AskTask(ask)
         });
         reply.await?.into_task()
     }
 
+    async fn until_over(
+        &self,
+        to: &SessionRef,
+        requests: Option<&[RequestId]>,
+    ) -> Result<(), GatewayError> {
+        let mut wait = until_over_out(to, requests, self.relayed);
+        let reply = self.ask_of_version(versions::TASKS, |flight| {
+            wait.flight = flight;
+            Frame::UntilOver(wait)
+        });
+        match reply.await? {
+            Reply::Accepted => Ok(()),
+            other => Err(other.unexpected()),
+        }
+    }
+
     async fn tasks_of(&self, session: &SessionRef) -> Result<Option<SessionTasks>, GatewayError> {
         let mut list = list_out(session, self.relayed);
-        let reply = self.ask_about_tasks(|flight| {
+        let reply = self.ask_of_version(versions::TASKS, |flight| {
             list.flight = flight;
             Frame::ListTasks(list)
         });

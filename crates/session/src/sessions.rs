@@ -19,6 +19,7 @@ mod sweep;
 mod table;
 mod taking_over;
 mod tasks;
+mod until_over;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,8 +30,8 @@ use shoal_ports::{
     Opened, Post, SessionGateway, SessionId, SessionRef, SessionTasks, Store, StoreError,
     TaskRequest,
 };
-use shoal_protocol::EventId;
 use shoal_protocol::task::Task;
+use shoal_protocol::{EventId, RequestId};
 use shoal_telemetry::metrics::Registration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -197,6 +198,14 @@ impl SessionGateway for Sessions {
 
     async fn ask_task(&self, to: &SessionRef, request: TaskRequest) -> Result<Task, GatewayError> {
         self.node.ask_task(to, request).await
+    }
+
+    async fn until_over(
+        &self,
+        to: &SessionRef,
+        requests: Option<&[RequestId]>,
+    ) -> Result<(), GatewayError> {
+        self.node.until_over(to, requests).await
     }
 
     async fn tasks_of(&self, session: &SessionRef) -> Result<Option<SessionTasks>, GatewayError> {

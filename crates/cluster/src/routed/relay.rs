@@ -7,12 +7,12 @@ use shoal_ports::{
     AdoptCall, Delivered, EventStream, GatewayError, NodeId, OpenSession, Opened, Post,
     SessionGateway, SessionId, SessionRef, SessionTasks, TaskRequest,
 };
-use shoal_protocol::EventId;
 use shoal_protocol::task::Task;
+use shoal_protocol::{EventId, RequestId};
 
 use super::Routes;
 use super::owner_route::OwnerRoute;
-use super::request::{Adopt, AskTask, Close, Deliver, GatewayRequest, Listen, TasksOf};
+use super::request::{Adopt, AskTask, Close, Deliver, GatewayRequest, Listen, TasksOf, UntilOver};
 
 /// Relays requests to owners without waiting, because the asking node waits.
 pub(super) struct Relay {
@@ -115,6 +115,14 @@ impl SessionGateway for Relay {
 
     async fn ask_task(&self, to: &SessionRef, request: TaskRequest) -> Result<Task, GatewayError> {
         self.pass(to, &AskTask(request)).await
+    }
+
+    async fn until_over(
+        &self,
+        to: &SessionRef,
+        requests: Option<&[RequestId]>,
+    ) -> Result<(), GatewayError> {
+        self.pass(to, &UntilOver(requests.map(<[_]>::to_vec))).await
     }
 
     async fn tasks_of(&self, session: &SessionRef) -> Result<Option<SessionTasks>, GatewayError> {

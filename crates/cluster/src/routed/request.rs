@@ -6,8 +6,8 @@ use shoal_ports::{
     AdoptCall, Delivered, EventStream, GatewayError, Post, SessionGateway, SessionRef,
     SessionTasks, TaskMark, TaskRequest,
 };
-use shoal_protocol::EventId;
 use shoal_protocol::task::Task;
+use shoal_protocol::{EventId, RequestId};
 
 use super::retry_decision::Operation;
 
@@ -50,6 +50,9 @@ pub(crate) struct AskTask(pub(crate) TaskRequest);
 pub(crate) struct WatchTask(pub(crate) TaskMark);
 
 pub(crate) struct TasksOf;
+
+/// Waits until the calls of these requests, or all current calls, have stopped.
+pub(crate) struct UntilOver(pub(crate) Option<Vec<RequestId>>);
 
 impl GatewayRequest for Deliver {
     type Answer = Delivered;
@@ -158,5 +161,19 @@ impl GatewayRequest for TasksOf {
         _: bool,
     ) -> Attempt<'a, Option<SessionTasks>> {
         gateway.tasks_of(to)
+    }
+}
+
+impl GatewayRequest for UntilOver {
+    type Answer = ();
+    const OPERATION: Operation = Operation::Watch;
+
+    fn attempt<'a>(
+        &'a self,
+        gateway: &'a dyn SessionGateway,
+        to: &'a SessionRef,
+        _: bool,
+    ) -> Attempt<'a, ()> {
+        gateway.until_over(to, self.0.as_deref())
     }
 }

@@ -12,7 +12,7 @@ pub(crate) enum Operation {
     Adopt,
     /// Asks the owner about a task. May always be repeated.
     Ask,
-    /// Waits at a task's owner for news. May always be repeated.
+    /// Waits at the owner for news or for the end of calls. May always be repeated.
     Watch,
 }
 

@@ -11,11 +11,12 @@ use parking_lot::Mutex;
 use shoal_ports::{
     AdoptCall, Delivered, DeliveryId, EdgePlan, EventStream, GatewayError, LazySender, OpenSession,
     Opened, Post, SessionGateway, SessionId, SessionRef, SessionTasks, SessionTransport,
-    StreamItem, TaskMark, TaskRequest, UNTIL_OVER, lazy_channel,
+    StreamItem, TaskMark, TaskRequest, lazy_channel,
 };
 use shoal_protocol::task::{Task, TaskState};
 use shoal_protocol::{
-    Body, EventId, Message, Method, RawJson, Request, Revision, RpcError, StreamId, response,
+    Body, EventId, Message, Method, RawJson, Request, RequestId, Revision, RpcError, StreamId,
+    response,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -202,11 +203,6 @@ impl SessionGateway for FakeGateway {
             return Err(GatewayError::WorkerAway { reason });
         }
         refuse(to)?;
-        if let Body::Single(Message::Request(request)) = &body
-            && request.method.as_str() == UNTIL_OVER
-        {
-            return pending().await;
-        }
         let delivered = match &body {
             Body::Single(Message::Request(request))
                 if self.single.load(Ordering::Relaxed) && request.method != Method::Ping =>
@@ -281,6 +277,15 @@ impl SessionGateway for FakeGateway {
         let mut task = self.task.subscribe();
         let told = task.wait_for(|task| seen != Some(TaskMark::of(task)));
         Ok(told.await.unwrap().clone())
+    }
+
+    async fn until_over(
+        &self,
+        to: &SessionRef,
+        _: Option<&[RequestId]>,
+    ) -> Result<(), GatewayError> {
+        refuse(to)?;
+        pending().await
     }
 
     async fn tasks_of(&self, session: &SessionRef) -> Result<Option<SessionTasks>, GatewayError> {

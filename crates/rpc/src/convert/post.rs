@@ -232,10 +232,10 @@ pub(crate) fn request_in(request: wire::Request) -> Result<Request, Malformed> {
     })
 }
 
-fn id_out(id: RequestId) -> Bytes {
+pub(super) fn id_out(id: RequestId) -> Bytes {
     id.to_json().into_bytes()
 }
 
-fn id_in(id: Bytes) -> Result<RequestId, Malformed> {
+pub(super) fn id_in(id: Bytes) -> Result<RequestId, Malformed> {
     RequestId::from_json(&trusted(id)).map_err(|_| Malformed("request id"))
 }

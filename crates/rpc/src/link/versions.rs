@@ -13,7 +13,7 @@ pub(crate) const STATE: u32 = 3;
 pub(crate) const PLANS: u32 = 4;
 /// The version that adds reports that the tool of a stopped call has stopped.
 pub(crate) const STOPS: u32 = 5;
-/// The version that adds tasks between nodes.
+/// The version that adds typed requests about tasks, and about the end of calls.
 pub(crate) const TASKS: u32 = 6;
 
 pub(crate) fn own(config: &LinkConfig) -> Versions {

@@ -133,6 +133,15 @@ impl Answering {
         }
     }
 
+    pub(super) fn over(self, over: Option<Result<(), GatewayError>>) {
+        let flight = self.number;
+        match over {
+            Some(Ok(())) => self.end(Frame::Accepted(Accepted { flight })),
+            Some(Err(error)) => self.failed(error),
+            None => {}
+        }
+    }
+
     pub(super) fn closed(self, closed: Option<Result<(), GatewayError>>) {
         let flight = self.number;
         match closed {

@@ -15,6 +15,7 @@ use super::served_request::ServedRequest;
 use crate::convert::gateway::{event_id_in, open_in};
 use crate::convert::post::{deliver_in, session_in};
 use crate::convert::task::{adopt_in, ask_in};
+use crate::convert::until_over::until_over_in;
 use crate::error::LinkError;
 use crate::link::ByFlight;
 use crate::link::events::LinkEvents;
@@ -176,6 +177,19 @@ impl Drive {
                 tokio::spawn(async move {
                     let made = answering.wait(gateway.tasks_of(&session)).await;
                     answering.session_tasks(made);
+                });
+            }
+            Frame::UntilOver(said) => {
+                let (flight, relayed) = (said.flight, said.relayed);
+                let (to, requests) = until_over_in(said)?;
+                let Some(answering) = self.answer(flight)? else {
+                    return Ok(());
+                };
+                let gateway = self.shared.gateways.of(relayed);
+                tokio::spawn(async move {
+                    let over = answering.wait(gateway.until_over(&to, requests.as_deref()));
+                    let over = over.await;
+                    answering.over(over);
                 });
             }
             Frame::Detach(said) => {

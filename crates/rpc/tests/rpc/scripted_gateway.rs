@@ -8,7 +8,7 @@ use shoal_ports::{
     SessionGateway, SessionId, SessionRef, SessionTasks, StreamItem, TaskRequest, lazy_channel,
 };
 use shoal_protocol::task::Task;
-use shoal_protocol::{EventId, StreamId};
+use shoal_protocol::{EventId, RequestId, StreamId};
 use tokio::sync::watch;
 
 #[derive(Clone, Debug)]
@@ -20,6 +20,7 @@ pub(crate) enum Asked {
     Adopt(SessionRef, AdoptCall),
     Task(SessionRef, TaskRequest),
     Tasks(SessionRef),
+    UntilOver(SessionRef, Option<Vec<RequestId>>),
 }
 
 pub(crate) enum Answer {
@@ -152,6 +153,16 @@ impl SessionGateway for ScriptedGateway {
     async fn ask_task(&self, to: &SessionRef, request: TaskRequest) -> Result<Task, GatewayError> {
         self.note(Asked::Task(to.clone(), request));
         task_of(self.answer().await?)
+    }
+
+    async fn until_over(
+        &self,
+        to: &SessionRef,
+        requests: Option<&[RequestId]>,
+    ) -> Result<(), GatewayError> {
+        let requests = requests.map(<[_]>::to_vec);
+        self.note(Asked::UntilOver(to.clone(), requests));
+        self.answer().await.map(|_| ())
     }
 
     async fn tasks_of(&self, session: &SessionRef) -> Result<Option<SessionTasks>, GatewayError> {

@@ -209,6 +209,25 @@ async fn a_wait_that_its_caller_leaves_ends_at_the_node() {
 }
 
 #[tokio::test]
+async fn a_wait_for_the_end_of_calls_names_its_requests() {
+    within(async {
+        let some = [RequestId::from_number(1), RequestId::from_string("a")];
+        for requests in [None, Some(&some[..]), Some(&[])] {
+            let node = Node::start(config()).await;
+            let accepted = Answer::Delivered(Delivered::Accepted);
+            node.routing.will(accepted);
+            edge(&node).until_over(&session(), requests).await.unwrap();
+            let Asked::UntilOver(to, asked) = node.routing.first().await else {
+                panic!("a wait");
+            };
+            assert_eq!(to.session, session().session);
+            assert_eq!(asked.as_deref(), requests);
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn the_tasks_of_a_session_arrive_as_they_are() {
     within(async {
         let node = Node::start(config()).await;

@@ -4,7 +4,6 @@ mod as_task;
 mod batch;
 mod changing;
 mod initialized;
-mod until_over;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -52,10 +51,6 @@ impl Node {
         let (body, posting) = Posting::of(post, before);
         let (delivery, repeated) = (posting.delivery, posting.repeated);
         match body {
-            Body::Single(Message::Request(request)) if until_over::is_asked(&request) => {
-                let waiting = Box::pin(self.wait_until_over(to, &request));
-                waiting.await.map(Some)
-            }
             Body::Single(message) if changes(&message) => {
                 let change = |reply| SessionMsg::Change {
                     message: message.clone(),

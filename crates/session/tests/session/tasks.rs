@@ -698,6 +698,24 @@ async fn the_time_of_a_task_begins_with_the_end_of_its_call_though_nobody_has_as
 }
 
 #[tokio::test]
+async fn the_end_of_a_tasks_call_can_be_waited_for() {
+    let bench = Bench::new(SessionConfig::default());
+    let (task, tool) = task(&bench, "alice", "stream-long").await;
+    let until_over = |to: &SessionRef| {
+        let (sessions, to) = (bench.sessions.clone(), to.clone());
+        tokio::spawn(async move { sessions.until_over(&to, None).await })
+    };
+    let waiting = until_over(&task);
+    let stranger = SessionRef::new(task.session.clone(), Principal::new("bob"));
+    let refused = until_over(&stranger).await.unwrap();
+    assert_eq!(refused, Err(GatewayError::NotFound));
+    assert!(!waiting.is_finished());
+    tool.finish(r#"{"content":[]}"#).await;
+    within(waiting).await.unwrap().unwrap();
+    assert_eq!(until_over(&task).await.unwrap(), Ok(()));
+}
+
+#[tokio::test]
 async fn tasks_count_as_sessions_of_their_principal_and_in_all() {
     let bench = Bench::new(SessionConfig {
         limits: NodeLimits {

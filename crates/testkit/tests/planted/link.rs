@@ -11,8 +11,8 @@ use shoal_ports::{
     Opened, Post, SessionGateway, SessionId, SessionRef, SessionTasks, StreamItem, StreamItems,
     TaskRequest, lazy_channel,
 };
-use shoal_protocol::EventId;
 use shoal_protocol::task::Task;
+use shoal_protocol::{EventId, RequestId};
 use shoal_session::Sessions;
 use tokio_util::sync::CancellationToken;
 
@@ -143,6 +143,14 @@ impl SessionGateway for Link {
 
     async fn ask_task(&self, to: &SessionRef, request: TaskRequest) -> Result<Task, GatewayError> {
         self.answer(self.far.ask_task(to, request)).await
+    }
+
+    async fn until_over(
+        &self,
+        to: &SessionRef,
+        requests: Option<&[RequestId]>,
+    ) -> Result<(), GatewayError> {
+        self.answer(self.far.until_over(to, requests)).await
     }
 
     async fn tasks_of(&self, session: &SessionRef) -> Result<Option<SessionTasks>, GatewayError> {

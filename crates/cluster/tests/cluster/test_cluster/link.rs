@@ -9,8 +9,8 @@ use shoal_ports::{
     AdoptCall, Delivered, EventStream, GatewayError, NodeId, NodeInfo, OpenSession, Opened, Post,
     SessionGateway, SessionId, SessionRef, SessionTasks, TaskRequest,
 };
-use shoal_protocol::EventId;
 use shoal_protocol::task::Task;
+use shoal_protocol::{EventId, RequestId};
 
 use super::node::Death;
 use super::{ScriptedNode, TestCluster};
@@ -153,6 +153,15 @@ impl SessionGateway for Link {
     async fn ask_task(&self, to: &SessionRef, request: TaskRequest) -> Result<Task, GatewayError> {
         let (node, gateway) = self.far().await?;
         Self::answer(&node, gateway.ask_task(to, request)).await
+    }
+
+    async fn until_over(
+        &self,
+        to: &SessionRef,
+        requests: Option<&[RequestId]>,
+    ) -> Result<(), GatewayError> {
+        let (node, gateway) = self.far().await?;
+        Self::answer(&node, gateway.until_over(to, requests)).await
     }
 
     async fn tasks_of(&self, session: &SessionRef) -> Result<Option<SessionTasks>, GatewayError> {

@@ -11,8 +11,8 @@ use shoal_ports::{
     Opened, Post, SessionGateway, SessionId, SessionRef, SessionTasks, Store, StoreError,
     TaskRequest,
 };
-use shoal_protocol::EventId;
 use shoal_protocol::task::{Task, TaskState};
+use shoal_protocol::{EventId, RequestId};
 use tokio::sync::watch;
 
 use super::log::Log;
@@ -333,6 +333,14 @@ impl SessionGateway for ScriptedNode {
             Some(Reply::Error(error)) => Err(error),
             _ => Ok(task(&self.id)),
         }
+    }
+
+    async fn until_over(
+        &self,
+        to: &SessionRef,
+        _: Option<&[RequestId]>,
+    ) -> Result<(), GatewayError> {
+        self.own(to).await
     }
 
     async fn tasks_of(&self, session: &SessionRef) -> Result<Option<SessionTasks>, GatewayError> {
