@@ -17,6 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .bytes(".")
         // Boxed, so that the smaller frames stay small in queues.
         .boxed(".shoal.worker.v1.NodeFrame.frame.start")
+        .boxed(".shoal.node.v1.EdgeFrame.frame.adopt")
         .emit_rerun_if_changed(false)
         .compile_fds(files)?;
     Ok(())

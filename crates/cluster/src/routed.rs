@@ -14,15 +14,18 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Delivered, Directory, EventStream, GatewayError, OpenSession, Opened, Post, SessionGateway,
-    SessionRef,
+    AdoptCall, Delivered, Directory, EventStream, GatewayError, OpenSession, Opened, Post,
+    SessionGateway, SessionId, SessionRef, SessionTasks, TaskRequest,
 };
-use shoal_protocol::EventId;
+use shoal_protocol::task::Task;
+use shoal_protocol::{EventId, RequestId};
 use shoal_telemetry::trace::InSpan as _;
 use tokio::sync::Semaphore;
 
 use self::relay::Relay;
-use self::request::{Close, Deliver, GatewayRequest, Listen};
+use self::request::{
+    Adopt, AskTask, Close, Deliver, GatewayRequest, Listen, TasksOf, UntilOver, WatchTask,
+};
 use self::retry_decision::Operation;
 use crate::cache::OwnerCache;
 use crate::config::RoutingConfig;
@@ -129,6 +132,37 @@ impl SessionGateway for RoutedGateway {
         self.routes.carry(to, &Close, false).await?;
         self.routes.cache.remove(&to.session);
         Ok(())
+    }
+
+    fn new_task(&self) -> Result<SessionId, GatewayError> {
+        self.routes.new_task()
+    }
+
+    /// Makes a task on the node that its id names, or on another one if that node does not take it. If an earlier
+    /// attempt may have made the task, asks the task's owner first.
+    async fn adopt(&self, to: &SessionRef, call: AdoptCall) -> Result<Task, GatewayError> {
+        let repeated = call.repeated;
+        self.routes.carry(to, &Adopt(call), repeated).await
+    }
+
+    async fn ask_task(&self, to: &SessionRef, request: TaskRequest) -> Result<Task, GatewayError> {
+        match request {
+            TaskRequest::Watch { seen } => self.routes.carry(to, &WatchTask(seen), false).await,
+            request => self.routes.carry(to, &AskTask(request), false).await,
+        }
+    }
+
+    async fn until_over(
+        &self,
+        to: &SessionRef,
+        requests: Option<&[RequestId]>,
+    ) -> Result<(), GatewayError> {
+        let request = UntilOver(requests.map(<[_]>::to_vec));
+        self.routes.carry(to, &request, false).await
+    }
+
+    async fn tasks_of(&self, session: &SessionRef) -> Result<Option<SessionTasks>, GatewayError> {
+        self.routes.carry(session, &TasksOf, false).await
     }
 }
 

@@ -2,9 +2,11 @@
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Delivered, EventStream, GatewayError, OpenSession, Opened, Post, SessionGateway, SessionRef,
+    AdoptCall, Delivered, EventStream, GatewayError, OpenSession, Opened, Post, SessionGateway,
+    SessionId, SessionRef, SessionTasks, TaskRequest,
 };
-use shoal_protocol::EventId;
+use shoal_protocol::task::Task;
+use shoal_protocol::{EventId, RequestId};
 
 pub(crate) struct Nowhere;
 
@@ -33,6 +35,30 @@ impl SessionGateway for Nowhere {
     }
 
     async fn close(&self, _: &SessionRef) -> Result<(), GatewayError> {
+        Err(unreachable())
+    }
+
+    fn new_task(&self) -> Result<SessionId, GatewayError> {
+        Err(unreachable())
+    }
+
+    async fn adopt(&self, _: &SessionRef, _: AdoptCall) -> Result<Task, GatewayError> {
+        Err(unreachable())
+    }
+
+    async fn ask_task(&self, _: &SessionRef, _: TaskRequest) -> Result<Task, GatewayError> {
+        Err(unreachable())
+    }
+
+    async fn until_over(
+        &self,
+        _: &SessionRef,
+        _: Option<&[RequestId]>,
+    ) -> Result<(), GatewayError> {
+        Err(unreachable())
+    }
+
+    async fn tasks_of(&self, _: &SessionRef) -> Result<Option<SessionTasks>, GatewayError> {
         Err(unreachable())
     }
 }

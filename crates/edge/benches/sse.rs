@@ -18,7 +18,6 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use http_body_util::BodyExt as _;
 use shoal_auth::NoAuthentication;
 use shoal_edge::{Edge, EdgeConfig, Load, Recorder};
-use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{LazySender, StreamItem};
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
@@ -34,7 +33,6 @@ async fn stream() -> (LazySender<StreamItem>, Body) {
     let edge = Edge {
         gateway: gateway.clone(),
         dispatcher: FakeDispatcher::new(),
-        bus: MemoryStore::new(MemoryLimits::default()).into_store().bus,
         authenticator: Arc::new(NoAuthentication),
         config: EdgeConfig::for_address(address),
         drain: CancellationToken::new(),

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use shoal_ports::{Authenticator, ClusterBus, Dispatcher, SessionGateway};
+use shoal_ports::{Authenticator, Dispatcher, SessionGateway};
 use tokio_util::sync::CancellationToken;
 
 use crate::awaited_answers::AwaitedAnswers;
@@ -21,9 +21,7 @@ pub struct Edge {
     pub gateway: Arc<dyn SessionGateway>,
     /// The runner of modern calls.
     pub dispatcher: Arc<dyn Dispatcher>,
-    /// The bus with tasks' changes on all nodes.
-    pub bus: Arc<dyn ClusterBus>,
-    /// The authenticator of callers.
+    /// Authenticates callers.
     pub authenticator: Arc<dyn Authenticator>,
     /// The settings.
     pub config: EdgeConfig,
@@ -49,7 +47,7 @@ impl Edge {
     pub fn service_with(self, quotas: Quotas) -> EdgeService {
         let backlog = Backlog::new(&self.config.limits, self.load.clone());
         EdgeService(Arc::new(EdgeState {
-            hub: Hub::new(Arc::clone(&self.dispatcher), self.bus),
+            hub: Hub::new(Arc::clone(&self.dispatcher)),
             origin_check: OriginCheck::new(&self.config),
             gateway: self.gateway,
             dispatcher: self.dispatcher,

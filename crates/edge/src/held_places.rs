@@ -5,19 +5,16 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use shoal_ports::{
-    CallEventKind, Delivered, GatewayError, Post, RunningCall, SessionGateway, SessionId,
-    SessionRef,
+    CallEventKind, Delivered, GatewayError, RunningCall, SessionGateway, SessionId, SessionRef,
 };
 use shoal_protocol::{Body, Message, RawJson, Request, RequestId, RpcError, code};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::awaited_answers::{AwaitedAnswers, Expected};
-use crate::legacy;
 use crate::places::Places;
 use crate::recorder::{Said, said};
 use crate::state::EdgeState;
-use crate::tasks::task_of;
 
 /// Limits a question to a session's owner, and so the cost of a lost answer.
 const ASKED_FOR: Duration = Duration::from_secs(30);
@@ -37,7 +34,6 @@ pub(crate) struct SessionPlaces {
     gateway: Arc<dyn SessionGateway>,
     session: SessionRef,
     requests: Option<Vec<RequestId>>,
-    may_be_task: bool,
     deadline: Duration,
 }
 
@@ -50,7 +46,6 @@ impl SessionPlaces {
             gateway: Arc::clone(&edge.gateway),
             session,
             requests: Some(requests.map(|request| request.id.clone()).collect()),
-            may_be_task: legacy::may_be_task(edge, body),
             deadline: edge.config.timing.call_deadline,
         }
     }
@@ -67,7 +62,6 @@ impl SessionPlaces {
             gateway,
             session: task,
             requests: None,
-            may_be_task: false,
             deadline,
         }
     }
@@ -80,10 +74,8 @@ impl SessionPlaces {
 
     pub(crate) fn delivered(&mut self, delivered: Result<&Delivered, &GatewayError>) {
         match delivered {
-            Ok(Delivered::Json(text)) => match self.may_be_task.then(|| created(text)).flatten() {
-                Some(task) => self.becomes(task),
-                None => self.answered(text),
-            },
+            Ok(Delivered::Json(text)) => self.answered(text),
+            Ok(Delivered::Task(task)) => self.becomes(SessionId::new(task.id.as_str())),
             Ok(Delivered::Accepted | Delivered::Stream(_)) => {}
             // The session's node may have taken the requests over.
             Err(GatewayError::Unreachable { .. }) => {}
@@ -137,9 +129,9 @@ async fn until_over(
 ) {
     let mut heard = Instant::now();
     while heard.elapsed() < patience {
-        let asked = gateway.deliver(session, Post::until_over(requests));
+        let asked = gateway.until_over(session, requests);
         match timeout(ASKED_FOR, asked).await {
-            Ok(Ok(_)) => return,
+            Ok(Ok(())) => return,
             Ok(Err(GatewayError::NotFound)) => return sleep(STOPS_WITHIN).await,
             Ok(Err(error)) => {
                 tracing::debug!(session = %session.session, %error, "cannot wait for the end of a call");
@@ -235,12 +227,6 @@ fn request(message: &Message) -> Option<&Request> {
         Message::Request(request) => Some(request),
         _ => None,
     }
-}
-
-fn created(answer: &Bytes) -> Option<SessionId> {
-    let answer = RawJson::from_valid(answer.clone());
-    let task = answer.member("result")?.member("task")?;
-    task_of(task.member("taskId")?.string()?)
 }
 
 pub(crate) fn ends_call(text: &[u8]) -> bool {

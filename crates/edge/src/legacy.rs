@@ -14,11 +14,11 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use shoal_ports::{
-    CallFailure, Delivered, GatewayError, OpenSession, Post, SessionId, SessionRef,
+    CallFailure, Delivered, EventStream, GatewayError, OpenSession, Post, SessionId, SessionRef,
     SessionTransport,
 };
 use shoal_protocol::{
-    Body, EventId, Message, Method, Request, RequestId, StreamId, error_response,
+    Body, EventId, Message, Method, Request, RequestId, StreamId, error_response, response,
 };
 use shoal_telemetry::metrics::StreamKind;
 
@@ -182,12 +182,31 @@ impl HandedOver {
         ids.map(move |id| error_response(id, &error))
     }
 
+    /// Writes the answer to a request that runs as a task.
+    pub(crate) fn write(&self, delivered: Delivered) -> Written {
+        match (delivered, &self.id) {
+            (Delivered::Accepted, _) | (Delivered::Task(_), None) => Written::Nothing,
+            (Delivered::Json(text), _) => Written::Text(text),
+            (Delivered::Stream(stream), _) => Written::Stream(stream),
+            (Delivered::Task(task), Some(id)) => {
+                Written::Text(response(id, &task.to_legacy_created()))
+            }
+        }
+    }
+
     pub(crate) fn keep(&self, visit: &Visit<'_>, text: Bytes) -> Result<Bytes, Refusal> {
         match (visit.reader().keep(text), &self.id) {
             (Err(full), Some(id)) if self.once => Ok(error_response(id, &full.after_effect())),
             (kept, _) => kept.map_err(Refusal::AnswerNotKept),
         }
     }
+}
+
+/// What a client gets for its message.
+pub(crate) enum Written {
+    Nothing,
+    Text(Bytes),
+    Stream(EventStream),
 }
 
 pub(crate) async fn hand_over(
@@ -200,15 +219,19 @@ pub(crate) async fn hand_over(
         ..to(visit, session)
     };
     let body = match task::asked(visit, body) {
-        Ok(request) => {
-            let id = Some(request.id.clone());
-            let delivered = Box::pin(task::serve(visit, &to, request)).await?;
-            let handed = HandedOver {
-                id,
-                ..HandedOver::nothing()
-            };
-            return Ok((handed, delivered));
-        }
+        Ok(request) => match edge.gateway.tasks_of(&to).await? {
+            Some(own) => {
+                let id = Some(request.id.clone());
+                let delivered = Box::pin(task::serve(visit, own, request)).await?;
+                let handed = HandedOver {
+                    id,
+                    ..HandedOver::nothing()
+                };
+                return Ok((handed, delivered));
+            }
+            // The session refuses the request.
+            None => Body::Single(Message::Request(request)),
+        },
         Err(body) => body,
     };
     let mut post = Post::new(body);
@@ -259,34 +282,35 @@ async fn deliver(
     let (body, told) = extension::carried(body);
     let whole = (form == AnswerForm::Json)
         .then(|| Whole::new(visit, session.clone(), matches!(body, Body::Batch(_))));
-    let (handed, mut delivered, mut places) =
+    let (handed, delivered, mut places) =
         pass(visit, session, body, Some((&mut permit, form))).await?;
+    let mut written = handed.write(delivered);
     if let Some(whole) = whole
-        && let Delivered::Stream(stream) = delivered
+        && let Written::Stream(stream) = written
     {
         let text = Box::pin(whole.read(stream, &handed)).await?;
         if let Some(places) = &mut places {
             places.answered(&text);
         }
-        delivered = Delivered::Json(text);
+        written = Written::Text(text);
     }
     if told {
-        delivered = Delivered::Accepted;
+        written = Written::Nothing;
     }
-    Ok(match delivered {
-        Delivered::Accepted => {
+    Ok(match written {
+        Written::Nothing => {
             if let Some(record) = &permit.record {
                 record.answered(b"");
             }
             answer::empty(StatusCode::ACCEPTED)
         }
-        Delivered::Json(text) => {
+        Written::Text(text) => {
             if let Some(record) = &permit.record {
                 record.answered(&text);
             }
             answer::json(StatusCode::OK, handed.keep(visit, text)?)
         }
-        Delivered::Stream(stream) => {
+        Written::Stream(stream) => {
             let record = permit.record.clone();
             let frames = StreamFrames::of_post(stream, visit, record, (handed, places));
             let held = (permit, edge.load.open(StreamKind::Call));

@@ -6,10 +6,7 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use parking_lot::Mutex;
-use shoal_ports::{
-    Caller, ClusterBus, ClusterEvent, ClusterSubscription, Dispatcher, Lagged, ResourceUpdated,
-    ServerFacts,
-};
+use shoal_ports::{Caller, Dispatcher, ResourceUpdated, ServerFacts};
 use shoal_protocol::RawJson;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Notify, broadcast, watch};
@@ -20,7 +17,6 @@ pub(crate) use self::listener::{Listener, News};
 /// This edge's listeners. One task tells them all about changes, and none runs without listeners.
 pub(crate) struct Hub {
     dispatcher: Arc<dyn Dispatcher>,
-    bus: Arc<dyn ClusterBus>,
     listeners: Mutex<Listeners>,
     deserted: Notify,
 }
@@ -31,7 +27,6 @@ struct Listeners {
     next: u64,
     all: HashMap<u64, Arc<Listener>>,
     by_uri: HashMap<Arc<str>, Vec<u64>>,
-    by_task: HashMap<Arc<str>, Vec<u64>>,
 }
 
 pub(crate) struct Subscription {
@@ -47,10 +42,9 @@ struct Watched {
 }
 
 impl Hub {
-    pub(crate) fn new(dispatcher: Arc<dyn Dispatcher>, bus: Arc<dyn ClusterBus>) -> Arc<Self> {
+    pub(crate) fn new(dispatcher: Arc<dyn Dispatcher>) -> Arc<Self> {
         Arc::new(Self {
             dispatcher,
-            bus,
             listeners: Mutex::default(),
             deserted: Notify::new(),
         })
@@ -78,13 +72,8 @@ impl Hub {
         let watched: Vec<Watched> = watched.into_iter().flatten().collect();
         let uris: Vec<Arc<str>> = watched.iter().map(|it| Arc::clone(&it.uri)).collect();
         filter.resource_subscriptions = uris.iter().map(ToString::to_string).collect();
-        let tasks: Vec<Arc<str>> = filter
-            .task_ids
-            .iter()
-            .map(|id| id.as_str().into())
-            .collect();
         let principal = caller.principal.clone();
-        let listener = Listener::new(principal, filter, uris.clone(), tasks.clone(), max_updates);
+        let listener = Listener::new(principal, filter, uris.clone(), max_updates);
         let listener = Arc::new(listener);
         let mut listeners = self.listeners.lock();
         if !listeners.watched {
@@ -94,13 +83,9 @@ impl Hub {
         let id = listeners.next;
         listeners.next += 1;
         listeners.all.insert(id, Arc::clone(&listener));
-        let Listeners {
-            by_uri, by_task, ..
-        } = &mut *listeners;
-        for (by_name, names) in [(by_uri, &uris), (by_task, &tasks)] {
-            for name in names {
-                by_name.entry(Arc::clone(name)).or_default().push(id);
-            }
+        for uri in &uris {
+            let by_uri = &mut listeners.by_uri;
+            by_uri.entry(Arc::clone(uri)).or_default().push(id);
         }
         drop(listeners);
         Subscription {
@@ -114,16 +99,14 @@ impl Hub {
     /// Listeners hear of changes since the current state.
     fn watch(self: &Arc<Self>) {
         let updates = self.dispatcher.resource_updates();
-        let cluster = self.bus.subscribe();
         let mut facts = self.dispatcher.facts();
         let known = facts.borrow_and_update().clone();
-        tokio::spawn(Arc::clone(self).hear(updates, cluster, facts, known));
+        tokio::spawn(Arc::clone(self).hear(updates, facts, known));
     }
 
     async fn hear(
         self: Arc<Self>,
         mut updates: broadcast::Receiver<ResourceUpdated>,
-        mut cluster: ClusterSubscription,
         mut facts: watch::Receiver<Arc<ServerFacts>>,
         mut known: Arc<ServerFacts>,
     ) {
@@ -133,12 +116,6 @@ impl Hub {
                     Ok(ResourceUpdated { uri, params }) => self.resource_updated(&uri, &params),
                     Err(RecvError::Lagged(_)) => self.any_resource_updated(),
                     Err(RecvError::Closed) => return self.cut_all("the dispatcher has closed"),
-                },
-                event = cluster.next() => match event {
-                    Some(Ok(ClusterEvent::TaskChanged { task })) => self.task_changed(task.as_str()),
-                    Some(Ok(ClusterEvent::NodeLeft { .. })) => {}
-                    Some(Err(Lagged)) => self.any_task_changed(),
-                    None => return self.cut_all("the bus has closed"),
                 },
                 changed = facts.changed() => {
                     if changed.is_err() {
@@ -176,15 +153,6 @@ impl Hub {
         }
     }
 
-    fn task_changed(&self, task: &str) {
-        let listeners = self.listeners.lock();
-        for id in listeners.by_task.get(task).into_iter().flatten() {
-            if let Some(listener) = listeners.all.get(id) {
-                listener.task_changed(task);
-            }
-        }
-    }
-
     fn any_resource_updated(&self) {
         for listener in self.listeners.lock().all.values() {
             for uri in listener.uris() {
@@ -193,15 +161,7 @@ impl Hub {
         }
     }
 
-    fn any_task_changed(&self) {
-        for listener in self.listeners.lock().all.values() {
-            for task in listener.tasks() {
-                listener.task_changed(task);
-            }
-        }
-    }
-
-    /// Ends every stream without a result, so that clients subscribe again.
+    /// Ends every listener's stream without a result, so that clients subscribe again.
     fn cut_all(&self, why: &str) {
         let mut listeners = self.listeners.lock();
         if !listeners.all.is_empty() {
@@ -220,9 +180,6 @@ impl Drop for Subscription {
         listeners.all.remove(&self.id);
         for Watched { uri, .. } in &self.uris {
             leave(&mut listeners.by_uri, uri, self.id);
-        }
-        for task in self.listener.tasks() {
-            leave(&mut listeners.by_task, task, self.id);
         }
         if listeners.all.is_empty() {
             self.hub.deserted.notify_one();

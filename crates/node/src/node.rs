@@ -12,7 +12,7 @@ use shoal_cluster::{Fleet, Members, Peers, RoutedGateway, WorkerJoins};
 use shoal_dispatch::Dispatch;
 use shoal_edge::{Edge, EdgeService};
 use shoal_policy::RulesInForce;
-use shoal_ports::{Authenticator, ClusterBus, Inspector, NodeId, SessionGateway, StoreError};
+use shoal_ports::{Authenticator, Inspector, NodeId, SessionGateway, StoreError};
 use shoal_rpc::Tls;
 use shoal_session::Sessions;
 use shoal_telemetry::metrics::Registration;
@@ -43,7 +43,6 @@ pub struct Node {
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) listener: Option<ClusterListener>,
     pub(crate) joins: Option<Arc<WorkerJoins>>,
-    bus: Arc<dyn ClusterBus>,
     _counted: Vec<Registration>,
     pub(crate) rules: Option<Arc<RulesInForce>>,
     _rereading: Option<AbortOnDropHandle<()>>,
@@ -130,7 +129,6 @@ impl Node {
             fleet,
             listener,
             joins,
-            bus: storage.store().bus,
         })
     }
 
@@ -147,7 +145,6 @@ impl Node {
         let edge = Edge {
             gateway: gateway(membership),
             dispatcher: Arc::new(self.watch.dispatch.clone()),
-            bus: Arc::clone(&self.bus),
             authenticator,
             config: roles::edge_config(&self.settings),
             drain: self.watch.drain.clone(),

@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 use tokio::sync::broadcast;
 
-use crate::{NodeId, SessionId, StoreError};
+use crate::{NodeId, StoreError};
 
 /// Carries events to all nodes. Delivery is best effort, so subscribers must also poll.
 ///
@@ -28,11 +28,6 @@ pub enum ClusterEvent {
     NodeLeft {
         /// The leaving node.
         node: NodeId,
-    },
-    /// A task's status has changed.
-    TaskChanged {
-        /// The task.
-        task: SessionId,
     },
 }
 

@@ -31,6 +31,7 @@ where
     S: Future<Output = Store>,
 {
     directory::ownership(&store().await).await;
+    directory::a_session_is_created_once(&store().await).await;
     directory::leases(&store().await).await;
     directory::evidence_against_an_owner(&store().await).await;
     directory::nodes_do_not_fight_over_a_session(&store().await).await;

@@ -25,6 +25,9 @@ pub trait Directory: Send + Sync + 'static {
     async fn end_lease(&self, node: &NodeId) -> Result<(), StoreError>;
 
     /// Creates a session and returns its first epoch.
+    ///
+    /// # Errors
+    /// `Held` if another step created the session. The same owner's repetition succeeds.
     async fn create(&self, new: NewSession) -> Result<Epoch, StoreError>;
 
     /// Returns a session's owner and epoch.

@@ -6,18 +6,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use shoal_protocol::task::Task;
 use shoal_protocol::{
-    Body, EventId, Message, Method, RawJson, RawObject, Request, RequestId, Revision, RpcError,
-    TraceContext,
+    Body, EventId, Message, Method, Request, RequestId, Revision, RpcError, TraceContext,
 };
 
 use crate::{
-    Binding, DeliveryId, ForwardedHeaders, Grant, Kind, NodeId, Principal, Repeat, RequestPlan,
-    SessionId, StreamItems,
+    AdoptCall, Binding, DeliveryId, ForwardedHeaders, Grant, Kind, NodeId, Principal, Repeat,
+    SessionId, SessionTasks, StreamItems, TaskRequest,
 };
-
-/// The method of [`Post::until_over`], which MCP does not define.
-pub const UNTIL_OVER: &str = "shoal/untilOver";
 
 /// Opens the legacy sessions of the cluster and delivers messages to them.
 ///
@@ -54,6 +51,42 @@ pub trait SessionGateway: Send + Sync + 'static {
     /// # Cancel safety
     /// If the future is dropped, the session either ends or stays unchanged.
     async fn close(&self, to: &SessionRef) -> Result<(), GatewayError>;
+
+    /// Waits until the calls of these requests, or all current calls, have stopped.
+    ///
+    /// # Errors
+    /// `NotFound` if the session has ended. After other errors, ask again.
+    async fn until_over(
+        &self,
+        to: &SessionRef,
+        requests: Option<&[RequestId]>,
+    ) -> Result<(), GatewayError>;
+
+    /// Draws the id of a new task and thereby chooses the node that should own it.
+    ///
+    /// # Errors
+    /// `Unavailable` if no node takes tasks.
+    fn new_task(&self) -> Result<SessionId, GatewayError>;
+
+    /// Makes a running call the task `to`: opens the task's session, journals the call there, and takes it over at its
+    /// worker. A repeated request with the same id finds the task.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the task is made completely or not at all.
+    ///
+    /// # Errors
+    /// After `Unreachable`, the task may exist: repeat the request as [repeated](AdoptCall::repeated). After any other
+    /// error, the call is not a task.
+    async fn adopt(&self, to: &SessionRef, call: AdoptCall) -> Result<Task, GatewayError>;
+
+    /// Sends a request to a task's owner and returns the task's state.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the owner may have carried the request out.
+    async fn ask_task(&self, to: &SessionRef, request: TaskRequest) -> Result<Task, GatewayError>;
+
+    /// Returns the tasks that a session has made. `None` if the session's client cannot have tasks.
+    async fn tasks_of(&self, session: &SessionRef) -> Result<Option<SessionTasks>, GatewayError>;
 }
 
 /// A body that a client posted.
@@ -70,8 +103,6 @@ pub struct Post {
     pub binding: Option<Binding>,
     /// Whether the edge knows that the body is safe to repeat. Other nodes do not learn this.
     pub repeat: Repeat,
-    /// The plan of a call that already runs, and that the session adopts.
-    pub adopts: Option<Arc<RequestPlan>>,
 }
 
 impl Post {
@@ -83,20 +114,7 @@ impl Post {
             repeated: false,
             binding: None,
             repeat: Repeat::Never,
-            adopts: None,
         }
-    }
-
-    /// Makes a request to the session's owner, which answers when the calls of these requests, or all current calls,
-    /// have stopped. Safe to repeat. Owners of earlier releases refuse it.
-    pub fn until_over(requests: Option<&[RequestId]>) -> Self {
-        let mut params = RawObject::default();
-        params.set("requests", RawJson::of(&requests));
-        Self::new(Body::Single(Message::Request(Request {
-            id: RequestId::from_string("over"),
-            method: Method::from_name(UNTIL_OVER),
-            params: Some(params.to_json()),
-        })))
     }
 
     /// Whether the edge has bound the request to a worker.
@@ -206,6 +224,8 @@ pub enum Delivered {
     Json(Bytes),
     /// A stream that ends with the response.
     Stream(EventStream),
+    /// The request runs as this task (2025-11-25).
+    Task(Task),
 }
 
 /// Events for one connection. If its client reads too slowly, the connection is closed, and the client resumes from the

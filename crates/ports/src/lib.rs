@@ -61,6 +61,7 @@ mod read_file;
 mod secret;
 mod session_state;
 mod store;
+mod tasks;
 mod worker;
 
 pub use authenticator::{
@@ -85,7 +86,7 @@ pub use file_watch::FileWatch;
 pub use forwarded::ForwardedHeaders;
 pub use gateway::{
     Delivered, EventStream, GatewayError, OpenSession, Opened, Post, SessionGateway, SessionRef,
-    SessionTransport, StreamItem, UNTIL_OVER,
+    SessionTransport, StreamItem,
 };
 pub use grant_watch::{GrantNews, GrantWatch};
 pub use hint::{NodeTag, stable_hash};
@@ -109,9 +110,7 @@ pub use network::Network;
 pub use own_lists::{ListOwner, ListScope, OwnLists, changed_owners};
 pub use pattern::matches_pattern;
 pub use period::Period;
-pub use plan::{
-    CallPlan, Planned, Planning, RequestPlan, Route, Started, Starting, at_once, later,
-};
+pub use plan::{CallPlan, Planned, Planning, Route, Started, Starting, at_once, later};
 pub use principal_counts::PrincipalCounts;
 pub use quota::{CellRate, QuotaCells, QuotaConfig, QuotaKey, QuotaPer, QuotaSubject, Rate, Taken};
 pub use read_file::{read_file, read_text, read_text_or_pipe};
@@ -121,6 +120,7 @@ pub use session_state::{
 };
 pub use shoal_protocol::shown;
 pub use store::{Store, StoreError};
+pub use tasks::{AdoptCall, SessionTasks, TaskAnswer, TaskClient, TaskMark, TaskRequest};
 pub use worker::{
     Announcement, Attach, Expected, ResourceUpdated, Worker, WorkerHere, WorkerLoad, WorkerSet,
 };

@@ -34,17 +34,6 @@ pub struct Route {
     pub rule: Option<Arc<str>>,
 }
 
-/// The plan of a call that already runs, for the session that adopts it.
-#[derive(Clone, Debug)]
-pub struct RequestPlan {
-    /// Whether the call may be repeated.
-    pub repeat: Repeat,
-    /// The call's pool and tool.
-    pub route: Route,
-    /// The worker that runs the call.
-    pub worker: Binding,
-}
-
 /// A call's plan, or the answer in its place.
 pub type Planned = Result<CallPlan, CallOutcome>;
 
@@ -58,13 +47,6 @@ pub type Starting = Either<Ready<Started>, BoxFuture<'static, Started>>;
 pub type Started = Result<RunningCall, CallFailure>;
 
 impl CallPlan {
-    /// Takes the plan of a call that already runs.
-    pub fn adopt(&mut self, adopted: RequestPlan) {
-        self.call.repeat = adopted.repeat;
-        self.route = Some(adopted.route);
-        self.worker = Some(adopted.worker);
-    }
-
     /// Whether the call must not run twice.
     pub fn runs_once(&self) -> bool {
         self.call.repeat == Repeat::Never

@@ -33,8 +33,8 @@ async fn clones_have_one_bus() {
     let engine = MemoryStore::new(limits());
     let [one, other] = [(); 2].map(|()| engine.clone().into_store().bus);
     let mut subscription = other.subscribe();
-    let task = SessionId::random();
-    let event = ClusterEvent::TaskChanged { task };
+    let node = NodeId::new("n");
+    let event = ClusterEvent::NodeLeft { node };
     one.publish(event.clone()).await.unwrap();
     assert_eq!(subscription.next().await, Some(Ok(event)));
 }

@@ -128,24 +128,24 @@ pub enum TaskEnd {
 }
 
 /// The state of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TaskState<'a> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TaskState {
     /// The call runs.
     Working,
     /// The call waits for the client's answers to these requests, by key.
-    InputRequired(&'a BTreeMap<String, InputRequest>),
+    InputRequired(BTreeMap<String, InputRequest>),
     /// The call has ended.
-    Ended(&'a TaskEnd),
+    Ended(TaskEnd),
 }
 
 /// A task as its client sees it.
-#[derive(Clone, Copy, Debug)]
-pub struct Task<'a> {
-    /// The id.
-    pub id: &'a str,
-    /// The state.
-    pub state: TaskState<'a>,
-    /// Creation, in milliseconds since 1970.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// The task's id.
+    pub id: String,
+    /// The task's state.
+    pub state: TaskState,
+    /// When the task was created, in milliseconds since 1970.
     pub created_at: u64,
     /// The last change, in milliseconds since 1970.
     pub updated_at: u64,
@@ -155,28 +155,14 @@ pub struct Task<'a> {
     pub poll_interval_ms: u64,
 }
 
-/// Whether the `GetTaskResult` is of an ended task.
-pub fn is_over(task: &RawJson) -> bool {
-    let status = task.member("status").and_then(|status| status.string());
-    matches!(
-        status.as_deref(),
-        Some("completed" | "failed" | "cancelled")
-    )
-}
-
-/// Converts a `GetTaskResult` to a `CreateTaskResult`.
-pub fn created(task: &RawJson) -> RawJson {
-    let mut created = RawObject::of(task).unwrap_or_default();
-    for of_state in ["result", "error", "inputRequests"] {
-        created.remove(of_state);
+impl Task {
+    /// Whether the task has ended.
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, TaskState::Ended(_))
     }
-    created.set("resultType", RawJson::from_static(r#""task""#));
-    created.to_json()
-}
 
-impl Task<'_> {
-    fn header(&self) -> RawObject {
-        let (status, message) = match self.state {
+    fn header(&self, result_type: &'static str) -> RawObject {
+        let (status, message) = match &self.state {
             TaskState::Working => ("working", None),
             TaskState::InputRequired(_) => ("input_required", None),
             TaskState::Ended(TaskEnd::Completed(_)) => ("completed", None),
@@ -184,8 +170,8 @@ impl Task<'_> {
             TaskState::Ended(TaskEnd::Failed(error)) => ("failed", error.member("message")),
         };
         let mut task = RawObject::default();
-        task.set("resultType", RawJson::from_static(r#""complete""#));
-        task.set("taskId", RawJson::of(self.id));
+        task.set("resultType", RawJson::of(result_type));
+        task.set("taskId", RawJson::of(&self.id));
         task.set("status", RawJson::of(status));
         if let Some(message) = message {
             task.set("statusMessage", message);
@@ -197,10 +183,15 @@ impl Task<'_> {
         task
     }
 
+    /// Writes the task as `CreateTaskResult`.
+    pub fn to_created(&self) -> RawJson {
+        self.header("task").to_json()
+    }
+
     /// Writes the task as `GetTaskResult`.
     pub fn to_result(&self) -> RawJson {
-        let mut task = self.header();
-        match self.state {
+        let mut task = self.header("complete");
+        match &self.state {
             TaskState::Ended(TaskEnd::Completed(result)) => task.set("result", complete(result)),
             TaskState::Ended(TaskEnd::Failed(error)) => task.set("error", error.clone()),
             TaskState::InputRequired(requests) => {
@@ -261,14 +252,14 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{
-        InputRequest, Task, TaskEnd, TaskState, TaskSupport, created, declares_tasks, is_over,
-        missing_tasks, timestamp, with_tasks,
+        InputRequest, Task, TaskEnd, TaskState, TaskSupport, declares_tasks, missing_tasks,
+        timestamp, with_tasks,
     };
     use crate::{Method, RawJson, RawObject};
 
-    fn task(state: TaskState<'_>) -> Task<'_> {
+    fn task(state: TaskState) -> Task {
         Task {
-            id: "t",
+            id: "t".to_owned(),
             state,
             created_at: 0,
             updated_at: 1_795_456_800_123,
@@ -325,8 +316,9 @@ mod tests {
     #[test]
     fn a_created_task_has_nothing_of_its_state() {
         let end = TaskEnd::Completed(RawJson::from_static(r#"{"content":[]}"#));
-        let created = read(&created(&task(TaskState::Ended(&end)).to_result()));
-        assert!(is_over(&RawJson::of(&created)));
+        let ended = task(TaskState::Ended(end));
+        assert!(ended.is_over());
+        let created = read(&ended.to_created());
         let expected = json!({"resultType":"task","taskId":"t","status":"completed",
             "createdAt":"1970-01-01T00:00:00.000Z","lastUpdatedAt":"2026-11-23T18:00:00.123Z",
             "ttlMs":60000,"pollIntervalMs":500});
@@ -348,10 +340,10 @@ mod tests {
             (&json!("working"), vec![])
         );
         assert_eq!(working["resultType"], "complete");
-        assert!(!is_over(&RawJson::of(&working)));
+        assert!(!task(TaskState::Working).is_over());
 
         let end = TaskEnd::Completed(RawJson::from_static(r#"{"isError":true}"#));
-        let completed = of(TaskState::Ended(&end));
+        let completed = of(TaskState::Ended(end));
         assert_eq!(
             completed["result"],
             json!({"isError":true,"resultType":"complete"})
@@ -359,14 +351,14 @@ mod tests {
         assert_eq!(extra(&completed), ["result"]);
 
         let end = TaskEnd::Failed(RawJson::from_static(r#"{"code":-1,"message":"m"}"#));
-        let failed = of(TaskState::Ended(&end));
+        let failed = of(TaskState::Ended(end));
         assert_eq!(
             (&failed["error"]["code"], &failed["statusMessage"]),
             (&json!(-1), &json!("m"))
         );
         assert_eq!(extra(&failed), ["error", "statusMessage"]);
 
-        let cancelled = of(TaskState::Ended(&TaskEnd::Cancelled));
+        let cancelled = of(TaskState::Ended(TaskEnd::Cancelled));
         assert_eq!(
             (&cancelled["status"], extra(&cancelled)),
             (&json!("cancelled"), vec![])
@@ -377,7 +369,7 @@ mod tests {
             params: Some(RawJson::from_static(r#"{"message":"?"}"#)),
         };
         let requests = BTreeMap::from([("k".to_owned(), request)]);
-        let asking = of(TaskState::InputRequired(&requests));
+        let asking = of(TaskState::InputRequired(requests));
         let expected = json!({"k":{"method":"elicitation/create","params":{"message":"?"}}});
         assert_eq!(
             (&asking["status"], &asking["inputRequests"]),

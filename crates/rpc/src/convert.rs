@@ -8,9 +8,11 @@ pub(crate) mod gateway;
 pub(crate) mod node;
 pub(crate) mod outcome;
 pub(crate) mod post;
+pub(crate) mod task;
 #[cfg(test)]
 mod tests;
 pub(crate) mod trace;
+pub(crate) mod until_over;
 
 use std::time::Duration;
 

@@ -19,18 +19,21 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Backoff, Delivered, EventStream, GatewayError, NodeId, OpenSession, Opened, Post,
-    SessionGateway, SessionRef,
+    AdoptCall, Backoff, Delivered, EventStream, GatewayError, NodeId, OpenSession, Opened, Post,
+    SessionGateway, SessionId, SessionRef, SessionTasks, TaskRequest,
 };
-use shoal_protocol::EventId;
+use shoal_protocol::task::Task;
+use shoal_protocol::{EventId, RequestId};
 use tokio::time::Instant;
 
-use self::link::{Link, Reply};
+use self::link::{Link, RETRY_AFTER, Reply};
 pub use self::sight::{Sight, look_for};
 use crate::LinkConfig;
 use crate::convert::gateway::{event_id_out, open_out};
 use crate::convert::post::deliver_out;
+use crate::convert::task::{adopt_out, ask_out, list_out};
 use crate::convert::trace::trace_out;
+use crate::convert::until_over::until_over_out;
 use crate::link::versions;
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::node::v1::{CloseSession, Listen};
@@ -103,6 +106,22 @@ impl RemoteGateway {
 
     async fn ask(&self, frame: impl FnOnce(u64) -> Frame) -> Result<Reply, GatewayError> {
         self.link().await?.ask(frame).await
+    }
+
+    /// Sends a request that only peers of this version know.
+    async fn ask_of_version(
+        &self,
+        version: u32,
+        frame: impl FnOnce(u64) -> Frame,
+    ) -> Result<Reply, GatewayError> {
+        let link = self.link().await?;
+        if link.version < version {
+            return Err(GatewayError::Unavailable {
+                reason: "the release of the session's node does not know this request".to_owned(),
+                retry_after: RETRY_AFTER,
+            });
+        }
+        link.ask(frame).await
     }
 }
 
@@ -181,6 +200,7 @@ impl SessionGateway for RemoteGateway {
             Reply::Json(text) => Ok(Delivered::Json(text)),
             Reply::Accepted => Ok(Delivered::Accepted),
             Reply::Stream(stream) => Ok(Delivered::Stream(stream)),
+            Reply::Task(task) => Ok(Delivered::Task(task)),
             other => Err(other.unexpected()),
         }
     }
@@ -220,6 +240,61 @@ impl SessionGateway for RemoteGateway {
         });
         match reply.await? {
             Reply::Closed => Ok(()),
+            other => Err(other.unexpected()),
+        }
+    }
+
+    fn new_task(&self) -> Result<SessionId, GatewayError> {
+        let node = self.shared.node.as_ref();
+        let node = node.ok_or_else(|| GatewayError::Unavailable {
+            reason: format!("the node at {} is not known by name", self.shared.address),
+            retry_after: RETRY_AFTER,
+        })?;
+        Ok(SessionId::of_task_opened_by(node))
+    }
+
+    async fn adopt(&self, to: &SessionRef, call: AdoptCall) -> Result<Task, GatewayError> {
+        let mut adopt = adopt_out(to, call, self.relayed);
+        let reply = self.ask_of_version(versions::TASKS, |flight| {
+            adopt.flight = flight;
+            Frame::Adopt(Box::new(adopt))
+        });
+        reply.await?.into_task()
+    }
+
+    async fn ask_task(&self, to: &SessionRef, request: TaskRequest) -> Result<Task, GatewayError> {
+        let mut ask = ask_out(to, request, self.relayed);
+        let reply = self.ask_of_version(versions::TASKS, |flight| {
+            ask.flight = flight;
+            Frame::AskTask(ask)
+        });
+        reply.await?.into_task()
+    }
+
+    async fn until_over(
+        &self,
+        to: &SessionRef,
+        requests: Option<&[RequestId]>,
+    ) -> Result<(), GatewayError> {
+        let mut wait = until_over_out(to, requests, self.relayed);
+        let reply = self.ask_of_version(versions::TASKS, |flight| {
+            wait.flight = flight;
+            Frame::UntilOver(wait)
+        });
+        match reply.await? {
+            Reply::Accepted => Ok(()),
+            other => Err(other.unexpected()),
+        }
+    }
+
+    async fn tasks_of(&self, session: &SessionRef) -> Result<Option<SessionTasks>, GatewayError> {
+        let mut list = list_out(session, self.relayed);
+        let reply = self.ask_of_version(versions::TASKS, |flight| {
+            list.flight = flight;
+            Frame::ListTasks(list)
+        });
+        match reply.await? {
+            Reply::SessionTasks(made) => Ok(made),
             other => Err(other.unexpected()),
         }
     }

@@ -20,7 +20,6 @@ mod state_lock;
 mod stored;
 mod streams;
 mod task_adoption;
-mod task_news;
 mod totals;
 
 pub use config::SessionConfig;

@@ -5,8 +5,9 @@ use std::sync::{Arc, OnceLock, Weak};
 use bytes::Bytes;
 use shoal_ports::{
     AskId, CallId, Caller, ClientInfo, Epoch, GatewayError, LogError, Principal, ServerFacts,
-    SessionId, SessionTransport, StoreError,
+    SessionId, SessionTasks, SessionTransport, StoreError,
 };
+use shoal_protocol::task::Task;
 use shoal_protocol::{LogLevel, RequestId, Revision};
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, watch};
@@ -126,12 +127,11 @@ impl LiveSession {
         self.task_changes.notified()
     }
 
-    /// Also restarts the time that the task is kept.
+    /// Wakes those that wait for the task, and restarts the time that the task is kept.
     pub(crate) fn tell_of_task(&self) {
         self.task_changes.notify_waiters();
         if let Some(node) = self.node.upgrade() {
             self.last_used.store(node.now(), Ordering::Relaxed);
-            node.task_news.add(&self.id);
         }
     }
 
@@ -145,6 +145,16 @@ impl LiveSession {
 
     pub(crate) fn snapshot(&self) -> Option<Bytes> {
         self.core.with(|core| core.session.snapshot())
+    }
+
+    /// Returns the task as its client sees it. `None` if the session is not a task, or has panicked.
+    pub(crate) fn task(&self) -> Option<Task> {
+        self.core.with(|core| core.session.task()).flatten()
+    }
+
+    /// Returns the tasks that the session has made. The outer `None` means that the session has panicked.
+    pub(crate) fn made_tasks(&self) -> Option<Option<SessionTasks>> {
+        self.core.with(|core| core.session.made_tasks())
     }
 
     pub(crate) fn task_status(&self) -> Option<&'static str> {

@@ -53,7 +53,9 @@ pub(crate) struct TaskRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Handshake {
     pub(crate) revision: Revision,
-    pub(crate) client_info: RawJson,
+    /// The client's `Implementation`. `None` for a task whose client did not send it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) client_info: Option<RawJson>,
     pub(crate) capabilities: RawJson,
 }
 

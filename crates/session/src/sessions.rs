@@ -16,16 +16,20 @@ mod subscribe;
 mod sweep;
 mod table;
 mod taking_over;
+mod tasks;
+mod until_over;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Delivered, Dispatcher, EventStream, GatewayError, Liveness, NodeId, OpenSession, Opened, Post,
-    SessionGateway, SessionRef, Store, StoreError,
+    AdoptCall, Delivered, Dispatcher, EventStream, GatewayError, Liveness, NodeId, OpenSession,
+    Opened, Post, SessionGateway, SessionId, SessionRef, SessionTasks, Store, StoreError,
+    TaskRequest,
 };
-use shoal_protocol::EventId;
+use shoal_protocol::task::Task;
+use shoal_protocol::{EventId, RequestId};
 use shoal_telemetry::metrics::Registration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -40,7 +44,6 @@ pub(crate) use taking_over::TakingOver;
 use crate::announce::announce;
 use crate::config::SessionConfig;
 use crate::task_adoption::{adopt_tasks, keep_list};
-use crate::task_news::publish_task_news;
 
 /// The gateway that finds, opens, wakes, limits and ends this node's sessions. Cheap to clone.
 #[derive(Clone)]
@@ -110,7 +113,6 @@ impl Sessions {
         let tasks = TaskTracker::new();
         tasks.spawn(announce(node.clone(), stop.clone()));
         tasks.spawn(sweep::sweep(node.clone(), stop.clone()));
-        tasks.spawn(publish_task_news(node.clone(), stop.clone()));
         tasks.spawn(keep_list(node.clone(), stop.clone()));
         tasks.spawn(adopt_tasks(node.clone(), stop.clone()));
         let gauges = gauges::observe(&node).into();
@@ -184,5 +186,29 @@ impl SessionGateway for Sessions {
 
     async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
         self.node.close(to).await
+    }
+
+    fn new_task(&self) -> Result<SessionId, GatewayError> {
+        Ok(SessionId::of_task_opened_by(&self.node.id))
+    }
+
+    async fn adopt(&self, to: &SessionRef, call: AdoptCall) -> Result<Task, GatewayError> {
+        self.node.adopt_call(to, call).await
+    }
+
+    async fn ask_task(&self, to: &SessionRef, request: TaskRequest) -> Result<Task, GatewayError> {
+        self.node.ask_task(to, request).await
+    }
+
+    async fn until_over(
+        &self,
+        to: &SessionRef,
+        requests: Option<&[RequestId]>,
+    ) -> Result<(), GatewayError> {
+        self.node.until_over(to, requests).await
+    }
+
+    async fn tasks_of(&self, session: &SessionRef) -> Result<Option<SessionTasks>, GatewayError> {
+        self.node.tasks_of(session).await
     }
 }

@@ -21,7 +21,7 @@ use shoal_ports::{
     AskId, CallId, Caller, ClientInfo, DeliveryId, ForwardedHeaders, LogFilter, Principal,
     ServerFacts, SessionId, SessionTransport, StateRequest,
 };
-use shoal_protocol::task::TaskEnd;
+use shoal_protocol::task::{Task, TaskEnd};
 use shoal_protocol::{
     Method, Notification, Outcome, RawJson, Request, RequestId, Response, Revision,
 };
@@ -90,8 +90,9 @@ pub(crate) enum Input {
     SubscriptionFailed(String),
     TaskMade(MadeTask),
     TaskUnmade(SessionId),
-    Task(Request),
-    /// In milliseconds since 1970.
+    TaskCancelled,
+    TaskAnswer(String, Outcome),
+    /// The task changed at this time, in milliseconds since 1970.
     TaskChanged(u64),
     TaskAnswered(String),
     TaskWithdrawn(CallId, AskId),
@@ -153,14 +154,10 @@ pub(crate) enum Effect {
         slot: Arc<CallSlot>,
         reason: String,
     },
-    TaskAnswers {
-        acknowledgement: Bytes,
-        answers: Vec<TaskAnswer>,
-    },
     TaskCancel {
-        acknowledgement: Bytes,
-        slot: Arc<CallSlot>,
-        reason: String,
+        task: Box<Task>,
+        slot: Option<Arc<CallSlot>>,
+        reason: &'static str,
     },
     Ask(Bytes),
     AskRefused,
@@ -256,7 +253,8 @@ impl SessionState {
                 self.task_unmade(&task);
                 Effect::None
             }
-            Input::Task(request) => self.task_request(&request),
+            Input::TaskCancelled => self.cancel_task(),
+            Input::TaskAnswer(key, outcome) => self.task_answer(key, outcome),
             Input::TaskChanged(at) => {
                 self.task_changed(at);
                 Effect::None
@@ -366,7 +364,9 @@ fn caller_of(session: &SessionId, record: &Record) -> Caller {
         principal: record.principal.clone(),
         session: Some(session.clone()),
         revision: handshake.map_or(Revision::V2024_11_05, |handshake| handshake.revision),
-        client_info: handshake.map(|handshake| ClientInfo::new(handshake.client_info.clone())),
+        client_info: handshake
+            .and_then(|handshake| handshake.client_info.clone())
+            .map(ClientInfo::new),
         capabilities: handshake.map_or(RawJson::from_static("{}"), |handshake| {
             handshake.capabilities.clone()
         }),

@@ -70,7 +70,6 @@ async fn next(news: &mut Option<ClusterSubscription>) -> bool {
     };
     match open.next().await {
         Some(Ok(ClusterEvent::NodeLeft { .. }) | Err(_)) => true,
-        Some(Ok(ClusterEvent::TaskChanged { .. })) => false,
         None => {
             *news = None;
             false

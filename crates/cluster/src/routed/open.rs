@@ -1,6 +1,6 @@
-use std::time::Duration;
+//! Opens new sessions on nodes with room.
 
-use shoal_ports::{GatewayError, NodeId, OpenSession, Opened, SessionTransport};
+use shoal_ports::{GatewayError, NodeId, OpenSession, Opened, SessionId};
 
 use super::owner_route::OwnerRoute;
 use super::patience::Patience;
@@ -16,12 +16,7 @@ impl Routes {
     /// Waits while no node that accepts sessions can be reached.
     pub(super) async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         let mut span = span::placing(&open);
-        let within = match open.transport {
-            // A call that cannot become a task runs as a plain call, which must not wait.
-            SessionTransport::Task => Duration::ZERO,
-            _ => self.config.open_within,
-        };
-        let mut patience = Patience::new(&self.config, within);
+        let mut patience = Patience::new(&self.config, self.config.open_within);
         let error = loop {
             let error = match self.open_somewhere(&open, &mut span).await {
                 Ok(opened) => return Ok(opened),
@@ -34,6 +29,16 @@ impl Routes {
         };
         span.record_error(span::kind(&error));
         Err(error)
+    }
+
+    /// Draws the id of a task on a node with room.
+    pub(super) fn new_task(&self) -> Result<SessionId, GatewayError> {
+        let route = self
+            .room(&[])
+            .ok_or_else(|| self.not_opened(NotOpened::NoNode))?;
+        // As for a session, count the task before it is made.
+        route.placed();
+        Ok(SessionId::of_task_opened_by(&route.owner))
     }
 
     async fn open_somewhere(

@@ -2,14 +2,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Delivered, EventStream, GatewayError, NodeId, OpenSession, Opened, Post, SessionGateway,
-    SessionRef,
+    AdoptCall, Delivered, EventStream, GatewayError, NodeId, OpenSession, Opened, Post,
+    SessionGateway, SessionId, SessionRef, SessionTasks, TaskRequest,
 };
-use shoal_protocol::EventId;
+use shoal_protocol::task::Task;
+use shoal_protocol::{EventId, RequestId};
 
 use super::Routes;
 use super::owner_route::OwnerRoute;
-use super::request::{Close, Deliver, GatewayRequest, Listen};
+use super::request::{Adopt, AskTask, Close, Deliver, GatewayRequest, Listen, TasksOf, UntilOver};
 
 /// Relays requests of nodes that cannot reach an owner: one attempt, one hop, without waiting, because the asking node
 /// waits.
@@ -97,5 +98,33 @@ impl SessionGateway for Relay {
 
     async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
         self.pass(to, &Close).await
+    }
+
+    fn new_task(&self) -> Result<SessionId, GatewayError> {
+        self.routes.new_task()
+    }
+
+    /// Adopts at the task's owner. A task that does not exist has none: the asking node chooses a node itself.
+    async fn adopt(&self, to: &SessionRef, call: AdoptCall) -> Result<Task, GatewayError> {
+        match self.pass(to, &Adopt(call)).await {
+            Err(GatewayError::NotFound) => Err(GatewayError::Moved { owner: None }),
+            adopted => adopted,
+        }
+    }
+
+    async fn ask_task(&self, to: &SessionRef, request: TaskRequest) -> Result<Task, GatewayError> {
+        self.pass(to, &AskTask(request)).await
+    }
+
+    async fn until_over(
+        &self,
+        to: &SessionRef,
+        requests: Option<&[RequestId]>,
+    ) -> Result<(), GatewayError> {
+        self.pass(to, &UntilOver(requests.map(<[_]>::to_vec))).await
+    }
+
+    async fn tasks_of(&self, session: &SessionRef) -> Result<Option<SessionTasks>, GatewayError> {
+        self.pass(session, &TasksOf).await
     }
 }

@@ -2,8 +2,12 @@
 
 use std::pin::Pin;
 
-use shoal_ports::{Delivered, EventStream, GatewayError, Post, SessionGateway, SessionRef};
-use shoal_protocol::EventId;
+use shoal_ports::{
+    AdoptCall, Delivered, EventStream, GatewayError, Post, SessionGateway, SessionRef,
+    SessionTasks, TaskMark, TaskRequest,
+};
+use shoal_protocol::task::Task;
+use shoal_protocol::{EventId, RequestId};
 
 use super::retry_decision::Operation;
 
@@ -38,6 +42,17 @@ pub(crate) struct Deliver(pub(crate) Post);
 pub(crate) struct Listen(pub(crate) Option<EventId>);
 
 pub(crate) struct Close;
+
+pub(crate) struct Adopt(pub(crate) AdoptCall);
+
+pub(crate) struct AskTask(pub(crate) TaskRequest);
+
+pub(crate) struct WatchTask(pub(crate) TaskMark);
+
+pub(crate) struct TasksOf;
+
+/// Waits until the calls of these requests, or all current calls, have stopped.
+pub(crate) struct UntilOver(pub(crate) Option<Vec<RequestId>>);
 
 impl GatewayRequest for Deliver {
     type Answer = Delivered;
@@ -88,5 +103,77 @@ impl GatewayRequest for Close {
 
     fn done(&self) -> Option<()> {
         Some(())
+    }
+}
+
+impl GatewayRequest for Adopt {
+    type Answer = Task;
+    const OPERATION: Operation = Operation::Adopt;
+
+    fn attempt<'a>(
+        &'a self,
+        gateway: &'a dyn SessionGateway,
+        to: &'a SessionRef,
+        repeated: bool,
+    ) -> Attempt<'a, Task> {
+        let mut call = self.0.clone();
+        call.repeated |= repeated;
+        gateway.adopt(to, call)
+    }
+}
+
+impl GatewayRequest for AskTask {
+    type Answer = Task;
+    const OPERATION: Operation = Operation::Ask;
+
+    fn attempt<'a>(
+        &'a self,
+        gateway: &'a dyn SessionGateway,
+        to: &'a SessionRef,
+        _: bool,
+    ) -> Attempt<'a, Task> {
+        gateway.ask_task(to, self.0.clone())
+    }
+}
+
+impl GatewayRequest for WatchTask {
+    type Answer = Task;
+    const OPERATION: Operation = Operation::Watch;
+
+    fn attempt<'a>(
+        &'a self,
+        gateway: &'a dyn SessionGateway,
+        to: &'a SessionRef,
+        _: bool,
+    ) -> Attempt<'a, Task> {
+        gateway.ask_task(to, TaskRequest::Watch { seen: self.0 })
+    }
+}
+
+impl GatewayRequest for TasksOf {
+    type Answer = Option<SessionTasks>;
+    const OPERATION: Operation = Operation::Ask;
+
+    fn attempt<'a>(
+        &'a self,
+        gateway: &'a dyn SessionGateway,
+        to: &'a SessionRef,
+        _: bool,
+    ) -> Attempt<'a, Option<SessionTasks>> {
+        gateway.tasks_of(to)
+    }
+}
+
+impl GatewayRequest for UntilOver {
+    type Answer = ();
+    const OPERATION: Operation = Operation::Watch;
+
+    fn attempt<'a>(
+        &'a self,
+        gateway: &'a dyn SessionGateway,
+        to: &'a SessionRef,
+        _: bool,
+    ) -> Attempt<'a, ()> {
+        gateway.until_over(to, self.0.as_deref())
     }
 }

@@ -6,6 +6,12 @@ pub(crate) enum Operation {
     Deliver,
     Listen,
     Close,
+    /// Makes a call a task. The session need not exist.
+    Adopt,
+    /// Asks the owner about a task. May always be repeated.
+    Ask,
+    /// Waits at the owner for news or for the end of calls. May always be repeated.
+    Watch,
 }
 
 impl Operation {
@@ -15,6 +21,9 @@ impl Operation {
             Self::Deliver => "deliver",
             Self::Listen => "listen",
             Self::Close => "close",
+            Self::Adopt => "adopt",
+            Self::Ask => "ask",
+            Self::Watch => "watch",
         }
     }
 }
@@ -92,7 +101,7 @@ mod tests {
     use shoal_ports::GatewayError;
     use shoal_protocol::RpcError;
 
-    use super::Operation::{Close, Deliver, Listen, Open};
+    use super::Operation::{Adopt, Ask, Close, Deliver, Listen, Open, Watch};
     use super::RetryDecision::{Done, Elsewhere, Final, Later, Repeat};
     use super::{AttemptContext, RetryDecision, decide};
 
@@ -166,7 +175,7 @@ mod tests {
     fn every_error_has_its_row() {
         for (error, [open, first, committed, relayed, hinted]) in table() {
             assert_eq!(decide(Open, FIRST, &error), open, "{error}");
-            for operation in [Deliver, Listen, Close] {
+            for operation in [Deliver, Listen, Close, Adopt, Ask, Watch] {
                 let case = format!("{operation:?}: {error}");
                 assert_eq!(decide(operation, FIRST, &error), first, "{case}");
                 assert_eq!(decide(operation, COMMITTED, &error), committed, "{case}");
@@ -181,7 +190,7 @@ mod tests {
         let not_found = &GatewayError::NotFound;
         assert_eq!(decide(Close, COMMITTED, not_found), Done);
         assert_eq!(decide(Close, FIRST, not_found), Final);
-        for operation in [Open, Deliver, Listen] {
+        for operation in [Open, Deliver, Listen, Adopt, Ask, Watch] {
             assert_eq!(decide(operation, COMMITTED, not_found), Final);
             assert_eq!(decide(operation, HINTED, not_found), Elsewhere);
         }

@@ -97,7 +97,12 @@ impl<'a> Search<'a> {
             failures: 0,
             full: 0,
             waited: false,
-            measured: committed && operation == Operation::Listen,
+            measured: match operation {
+                Operation::Listen => committed,
+                // The time until news come is no time of a takeover.
+                Operation::Watch => true,
+                _ => false,
+            },
             counted: false,
             patience: Patience::new(config, config.patience),
             redirect: None,
@@ -135,8 +140,8 @@ impl<'a> Search<'a> {
             if succeeds && matches!(error, GatewayError::Moved { .. }) {
                 // The node may still be the route to the owner.
                 self.is_owned = true;
-            } else if !route.is_hinted {
-                // A node asked because of a hint has not refused to take the session.
+            } else if !route.is_hinted || self.operation == Operation::Adopt {
+                // A node asked because of a hint has not refused to take the session. A new task has no owner yet.
                 self.tried.push(route.asked.clone());
             }
         }
@@ -202,6 +207,8 @@ impl<'a> Search<'a> {
             {
                 Ok(self.remembered())
             }
+            // The task does not exist yet.
+            Err(GatewayError::NotFound) if self.operation == Operation::Adopt => Ok(None),
             found => found,
         }
     }

@@ -2,6 +2,7 @@
 //! sessions.
 #![allow(clippy::unwrap_used, reason = "in tests, a failed step is the report")]
 
+mod adopt;
 mod deliver;
 mod evidence;
 mod hand_over;

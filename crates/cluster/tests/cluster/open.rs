@@ -5,18 +5,13 @@ use shoal_cluster::NodeLoad;
 use shoal_ports::{
     GatewayError, OpenSession, Principal, SessionGateway as _, SessionRef, SessionTransport,
 };
-use tokio::time::Instant;
 
 use crate::test_cluster::{LEASE, TestCluster, TestNode};
 
 pub(crate) async fn open(edge: &TestNode) -> Result<SessionRef, GatewayError> {
-    open_by(edge, SessionTransport::Streamable).await
-}
-
-async fn open_by(edge: &TestNode, transport: SessionTransport) -> Result<SessionRef, GatewayError> {
     let open = OpenSession {
         principal: Principal::anonymous(),
-        transport,
+        transport: SessionTransport::Streamable,
         initialize: None,
         trace: None,
     };
@@ -26,7 +21,7 @@ async fn open_by(edge: &TestNode, transport: SessionTransport) -> Result<Session
 
 const SOON: Duration = Duration::from_secs(2);
 
-fn full() -> GatewayError {
+pub(crate) fn full() -> GatewayError {
     GatewayError::TooManySessions {
         limit: 1,
         retry_after: Duration::from_secs(7),
@@ -203,15 +198,6 @@ async fn a_new_session_waits_for_a_node() {
     let b = cluster.node("b").await;
     waiting.await.unwrap().unwrap();
     assert_eq!((a.opens(), b.opens()), (1, 1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_task_waits_for_no_node() {
-    let cluster = TestCluster::new();
-    let edge = cluster.edge("e").await;
-    let begun = Instant::now();
-    open_by(&edge, SessionTransport::Task).await.unwrap_err();
-    assert_eq!(begun.elapsed(), Duration::ZERO);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,29 +1,29 @@
 //! `tasks/get`, `tasks/result`, `tasks/cancel` and `tasks/list` of a session (2025-11-25, Tasks).
 //!
-//! The session knows its tasks. Each task is a session of its own, whose owner reports its status.
+//! The session knows its tasks. Each task is a session of its own, whose owner reports its state.
 //! A task's questions go out with `tasks/result`.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _};
-use shoal_ports::{Delivered, GatewayError, Post, SessionId, SessionRef};
-use shoal_protocol::task::{is_over, legacy, no_such_task};
-use shoal_protocol::{
-    Body, Message, Method, RawJson, RawObject, Request, RequestId, Response, RpcError, code,
-    error_response, response,
+use shoal_ports::{
+    Delivered, GatewayError, SessionId, SessionRef, SessionTasks, TaskAnswer, TaskMark, TaskRequest,
 };
-use tokio::time::{Instant, sleep};
+use shoal_protocol::task::{Task, TaskEnd, TaskState, legacy, no_such_task};
+use shoal_protocol::{
+    Body, Message, Method, RawJson, RawObject, Request, RequestId, RpcError, error_response,
+    response,
+};
+use tokio::time::{Instant, timeout_at};
 
 use super::task_result;
-use crate::tasks::task_of;
+use crate::tasks::{named, task_of, to};
 use crate::visit::Visit;
 
 const AT_ONCE: usize = 4;
 /// How long a cancelled task may take to stop before the client is told to ask again.
 const STOPS_WITHIN: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 const LATER: Duration = Duration::from_secs(1);
 
 /// Extracts a request about tasks from a body.
@@ -43,7 +43,7 @@ pub(super) fn asked(visit: &Visit<'_>, body: Body) -> Result<Request, Body> {
 
 pub(super) struct Answered {
     task: SessionId,
-    response: Response,
+    answer: TaskAnswer,
 }
 
 /// Extracts an answer to a task's question from a body.
@@ -55,11 +55,11 @@ pub(super) fn answered(visit: &Visit<'_>, body: Body) -> Result<Answered, Body> 
         return Err(body);
     };
     let question = legacy::question_of(&response.id).filter(|_| visit.edge.config.tasks.enabled);
-    match question.and_then(|(task, id)| Some((task_of(task)?, id))) {
-        Some((task, id)) => {
+    match question.and_then(|(task, key)| Some((task_of(task)?, key))) {
+        Some((task, key)) => {
             let outcome = response.outcome;
-            let response = Response { id, outcome };
-            Ok(Answered { task, response })
+            let answer = TaskAnswer { key, outcome };
+            Ok(Answered { task, answer })
         }
         None => Err(Body::Single(Message::Response(response))),
     }
@@ -73,170 +73,92 @@ pub(super) fn answered(visit: &Visit<'_>, body: Body) -> Result<Answered, Body> 
 pub(super) async fn answer(
     visit: &Visit<'_>,
     session: &SessionRef,
-    answer: Answered,
+    answered: Answered,
 ) -> Result<Delivered, GatewayError> {
-    let Answered { task, response } = answer;
-    let asked = RequestId::from_string("answer");
-    if let Own::Answer(_) = own_tasks(visit, session, (&asked, &Method::TasksResult)).await? {
+    let gateway = &visit.edge.gateway;
+    if gateway.tasks_of(session).await?.is_none() {
         return Ok(Delivered::Accepted);
     }
-    let post = Post::new(Body::Single(Message::Response(response)));
-    match visit.edge.gateway.deliver(&to(visit, &task), post).await {
+    let answer = TaskRequest::Answer {
+        answers: vec![answered.answer],
+        // The client does not repeat its answer.
+        awaits_question: true,
+    };
+    match gateway.ask_task(&to(visit, answered.task), answer).await {
         Ok(_) | Err(GatewayError::NotFound) => Ok(Delivered::Accepted),
         Err(error) => Err(error),
     }
 }
 
-/// Answers a request about tasks. Cancel safe: if the future is dropped, the owner may have told a task to
-/// stop.
+/// Answers a request about tasks of a session that has made `own`. Cancel safe: if the future is dropped, the
+/// owner may have told a task to stop.
 ///
 /// # Errors
-/// The gateway's errors about the session or the task's owner.
+/// The gateway's errors about the task's owner.
 pub(super) async fn serve(
     visit: &Visit<'_>,
-    session: &SessionRef,
+    own: SessionTasks,
     request: Request,
 ) -> Result<Delivered, GatewayError> {
-    let asked = (&request.id, &request.method);
-    let own = match own_tasks(visit, session, asked).await? {
-        Own::Tasks(own) => own,
-        Own::Answer(answer) => return Ok(answer),
-    };
     let refused = |error: &RpcError| Ok(Delivered::Json(error_response(&request.id, error)));
     if request.method == Method::TasksList {
         let params = request.params.as_ref();
         return match params.is_some_and(|params| params.cursor().is_some()) {
-            false => list(visit, &request.id, own.ids).await.map(Delivered::Json),
+            false => list(visit, &request.id, own.tasks)
+                .await
+                .map(Delivered::Json),
             true => refused(&RpcError::invalid_params(
                 "params.cursor is unknown: all tasks are on the first page",
             )),
         };
     }
-    let task = match named(&request) {
+    let task = match named(request.params.as_ref()) {
         Ok(task) => task,
         Err(error) => return refused(&error),
     };
-    match request.method {
+    let answer = match request.method {
         Method::TasksResult => {
             let waiter = (&request.id, own.capabilities);
-            task_result::serve(visit, session, waiter, &task).await
+            return task_result::serve(visit, waiter, &task).await;
         }
-        Method::TasksCancel => match cancel(visit, &task).await? {
-            Ok(task) => Ok(Delivered::Json(response(&request.id, &task))),
-            Err(error) => refused(&error),
-        },
-        _ => match ask(visit, &task, Method::TasksGet).await? {
-            Ok(task) => Ok(Delivered::Json(response(&request.id, &task))),
-            Err(error) => refused(&error),
-        },
-    }
-}
-
-enum Own {
-    Tasks(OwnTasks),
-    Answer(Delivered),
-}
-
-struct OwnTasks {
-    ids: Vec<String>,
-    /// The client's capabilities. Empty if a session node of an older release does not report them.
-    capabilities: RawJson,
-}
-
-async fn own_tasks(
-    visit: &Visit<'_>,
-    session: &SessionRef,
-    (id, method): (&RequestId, &Method),
-) -> Result<Own, GatewayError> {
-    let list = Request {
-        id: id.clone(),
-        method: Method::TasksList,
-        params: None,
+        Method::TasksCancel => cancel(visit, &task).await?,
+        _ => ask(visit, &task, TaskRequest::Get).await?,
     };
-    let post = Post::new(Body::Single(Message::Request(list)));
-    let text = match visit.edge.gateway.deliver(session, post).await? {
-        Delivered::Json(text) => text,
-        other => return Ok(Own::Answer(other)),
-    };
-    let answer = RawJson::from_valid(text.clone());
-    let result = answer.member("result");
-    let own = result.and_then(|result| {
-        let capabilities = result.member("capabilities");
-        Some(OwnTasks {
-            ids: result.member("taskIds")?.read().ok()?,
-            capabilities: capabilities.unwrap_or_else(|| RawJson::from_static("{}")),
-        })
-    });
-    if let Some(own) = own {
-        return Ok(Own::Tasks(own));
-    }
-    let unknown = answer
-        .member("error")
-        .is_some_and(|error| RpcError::from_json(&error).code == code::METHOD_NOT_FOUND);
-    let text = match unknown {
-        true => {
-            let error = RpcError::method_not_found(method.as_str());
-            error_response(id, &error)
-        }
-        false => text,
-    };
-    Ok(Own::Answer(Delivered::Json(text)))
-}
-
-fn named(request: &Request) -> Result<SessionId, RpcError> {
-    let params = request.params.as_ref();
-    let id = params.and_then(|params| params.member("taskId")?.string());
-    let id = id.ok_or_else(|| RpcError::invalid_params("params.taskId must be a string"))?;
-    task_of(id).ok_or_else(no_such_task)
-}
-
-fn to(visit: &Visit<'_>, task: &SessionId) -> SessionRef {
-    SessionRef {
-        trace: visit.trace.clone(),
-        ..SessionRef::new(task.clone(), visit.principal.clone())
+    match answer {
+        Ok(task) => Ok(Delivered::Json(response(&request.id, &task.to_legacy()))),
+        Err(error) => refused(&error),
     }
 }
 
 async fn ask(
     visit: &Visit<'_>,
     task: &SessionId,
-    method: Method,
-) -> Result<Result<RawJson, RpcError>, GatewayError> {
-    let request = Request {
-        id: RequestId::from_string("task"),
-        method,
-        params: Some(legacy::params_of(task.as_str())),
-    };
-    let post = Post::new(Body::Single(Message::Request(request)));
-    let text = match visit.edge.gateway.deliver(&to(visit, task), post).await {
-        Ok(Delivered::Json(text)) => text,
-        Ok(_) => {
-            let odd = "the owner of a task did not answer a request about it";
-            return Err(GatewayError::Internal(odd.to_owned()));
-        }
-        Err(GatewayError::NotFound) => return Ok(Err(no_such_task())),
-        Err(error) => return Err(error),
-    };
-    let answer = RawJson::from_valid(text);
-    Ok(match (answer.member("result"), answer.member("error")) {
-        (Some(task), _) => Ok(task),
-        (None, Some(error)) => Err(RpcError::from_json(&error)),
-        (None, None) => Err(no_such_task()),
-    })
+    request: TaskRequest,
+) -> Result<Result<Task, RpcError>, GatewayError> {
+    let to = to(visit, task.clone());
+    match visit.edge.gateway.ask_task(&to, request).await {
+        Ok(task) => Ok(Ok(task)),
+        Err(GatewayError::NotFound) => Ok(Err(no_such_task())),
+        Err(error) => Err(error),
+    }
 }
 
-async fn list(visit: &Visit<'_>, id: &RequestId, own: Vec<String>) -> Result<Bytes, GatewayError> {
-    let asked = own.into_iter().filter_map(task_of).map(async |task| {
-        let found = ask(visit, &task, Method::TasksGet).await?;
+async fn list(
+    visit: &Visit<'_>,
+    id: &RequestId,
+    own: Vec<SessionId>,
+) -> Result<Bytes, GatewayError> {
+    let asked = own.into_iter().map(async |task| {
+        let found = ask(visit, &task, TaskRequest::Get).await?;
         Ok::<_, GatewayError>(found.ok())
     });
     // Collected first, because the compiler rejects a stream of these closures.
     let asked: Vec<_> = asked.collect();
-    let found: Vec<Option<RawJson>> = futures::stream::iter(asked)
+    let found: Vec<Option<Task>> = futures::stream::iter(asked)
         .buffered(AT_ONCE)
         .try_collect()
         .await?;
-    let tasks: Vec<RawJson> = found.into_iter().flatten().collect();
+    let tasks: Vec<RawJson> = found.iter().flatten().map(Task::to_legacy).collect();
     let mut listed = RawObject::default();
     listed.set("tasks", RawJson::of(&tasks));
     Ok(response(id, &listed.to_json()))
@@ -246,30 +168,27 @@ async fn list(visit: &Visit<'_>, id: &RequestId, own: Vec<String>) -> Result<Byt
 async fn cancel(
     visit: &Visit<'_>,
     task: &SessionId,
-) -> Result<Result<RawJson, RpcError>, GatewayError> {
-    if let Err(error) = ask(visit, task, Method::TasksCancel).await? {
-        return Ok(Err(error));
-    }
+) -> Result<Result<Task, RpcError>, GatewayError> {
+    let over = |task: &Task| Ok(Err(legacy::is_over_already(task.legacy_status())));
+    let mut seen = match ask(visit, task, TaskRequest::Cancel).await? {
+        Ok(before) if before.is_over() => return over(&before),
+        Ok(before) => TaskMark::of(&before),
+        Err(error) => return Ok(Err(error)),
+    };
     let until = Instant::now() + STOPS_WITHIN;
-    let mut pause = PAUSE;
     loop {
-        let now = match ask(visit, task, Method::TasksGet).await? {
-            Ok(now) => now,
-            Err(error) => return Ok(Err(error)),
+        let watch = TaskRequest::Watch { seen };
+        let Ok(now) = timeout_at(until, ask(visit, task, watch)).await else {
+            return Err(GatewayError::Unavailable {
+                reason: "the task was told to stop, but its tool has not stopped yet".to_owned(),
+                retry_after: LATER,
+            });
         };
-        let status = now.member("status").and_then(|status| status.string());
-        match status.as_deref() {
-            Some("cancelled") => return Ok(Ok(now)),
-            Some(status) if is_over(&now) => return Ok(Err(legacy::is_over_already(status))),
-            _ if Instant::now() < until => sleep(pause).await,
-            _ => {
-                return Err(GatewayError::Unavailable {
-                    reason: "the task was told to stop, but its tool has not stopped yet"
-                        .to_owned(),
-                    retry_after: LATER,
-                });
-            }
+        match now? {
+            Ok(now) if now.state == TaskState::Ended(TaskEnd::Cancelled) => return Ok(Ok(now)),
+            Ok(now) if now.is_over() => return over(&now),
+            Ok(now) => seen = TaskMark::of(&now),
+            Err(error) => return Ok(Err(error)),
         }
-        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }

@@ -11,19 +11,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
-use shoal_ports::{
-    Caller, Delivered, EventStream, ForwardedHeaders, GatewayError, SessionId, SessionRef,
-    StreamItem, StreamItems,
-};
+use shoal_ports::{Delivered, EventStream, GatewayError, SessionId, StreamItem, StreamItems};
 use shoal_protocol::task::legacy::{self, Question};
-use shoal_protocol::task::{is_over, no_such_task};
-use shoal_protocol::{
-    EventId, RawJson, RequestId, Revision, RpcError, StreamId, code, error_response,
-};
+use shoal_protocol::task::{Task, TaskState, no_such_task};
+use shoal_protocol::{EventId, RawJson, RequestId, RpcError, StreamId, code, error_response};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
-use crate::subscriptions::{Filter, News, Subscription};
 use crate::tasks::TaskWatch;
 use crate::visit::Visit;
 
@@ -32,20 +26,18 @@ const SOON: Duration = Duration::from_millis(200);
 /// Waits for the task's end. Answers at once, or with a stream of questions and the result. Cancel safe.
 pub(super) async fn serve(
     visit: &Visit<'_>,
-    session: &SessionRef,
     (id, capabilities): (&RequestId, RawJson),
     task: &SessionId,
 ) -> Result<Delivered, GatewayError> {
-    let task = task.to_string();
-    let Some(watched) = Watched::begin(visit, session, &task).await else {
+    let watched = TaskWatch::begin(visit, &mut vec![task.to_string()]).await;
+    if watched.is_over() {
         return Ok(Delivered::Json(error_response(id, &no_such_task())));
-    };
+    }
     let timing = &visit.edge.config.timing;
     let limit = timing.call_deadline;
     let mut waiter = Waiter {
         watched,
         id: id.clone(),
-        task,
         capabilities,
         limit,
         input: timing.input,
@@ -76,9 +68,8 @@ pub(super) async fn serve(
 }
 
 struct Waiter {
-    watched: Watched,
+    watched: TaskWatch,
     id: RequestId,
-    task: String,
     capabilities: RawJson,
     /// The maximum wait. It grows while the task waits for input.
     limit: Duration,
@@ -107,7 +98,12 @@ impl Waiter {
             if self.answered {
                 return None;
             }
-            let next = timeout_at(self.until, self.watched.next());
+            let watched = &mut self.watched;
+            let next = poll_fn(|cx| match watched.poll_told(cx) {
+                Poll::Pending if watched.is_over() => Poll::Ready(None),
+                told => told.map(Some),
+            });
+            let next = timeout_at(self.until, next);
             let next = tokio::select! {
                 biased;
                 next = next => Some(next),
@@ -115,13 +111,13 @@ impl Waiter {
             };
             let answer = match next {
                 None => error_response(&self.id, &shutting_down()),
-                Some(Ok(Some(task))) if is_over(&task) => {
-                    legacy::response_of(&self.id, &self.task, &task)
-                }
-                Some(Ok(Some(task))) => {
-                    self.told(&task);
-                    continue;
-                }
+                Some(Ok(Some(task))) => match legacy::response_of(&self.id, &task) {
+                    Some(response) => response,
+                    None => {
+                        self.told(&task);
+                        continue;
+                    }
+                },
                 Some(Ok(None)) => error_response(&self.id, &no_such_task()),
                 Some(Err(_)) => error_response(&self.id, &runs_on(self.limit)),
             };
@@ -130,12 +126,13 @@ impl Waiter {
         }
     }
 
-    fn told(&mut self, task: &RawJson) {
-        let asks = task.member("inputRequests").is_some();
-        let more = if asks { self.input } else { Duration::ZERO };
+    fn told(&mut self, task: &Task) {
+        let more = match task.state {
+            TaskState::InputRequired(_) => self.input,
+            TaskState::Working | TaskState::Ended(_) => Duration::ZERO,
+        };
         self.until = Instant::now() + self.limit + more;
-        for Question { key, message } in legacy::questions_of(&self.task, task, &self.capabilities)
-        {
+        for Question { key, message } in legacy::questions_of(task, &self.capabilities) {
             if self.asked.insert(key) {
                 self.due.push_back(message);
             }
@@ -154,65 +151,4 @@ fn runs_on(limit: Duration) -> RpcError {
         limit.as_secs()
     );
     RpcError::new(code::DEADLINE_EXCEEDED, message)
-}
-
-struct Watched {
-    tasks: TaskWatch,
-    news: Subscription,
-    /// Whether the hub delivers changes of the task. If not, this edge polls the task.
-    is_told: bool,
-}
-
-impl Watched {
-    async fn begin(visit: &Visit<'_>, session: &SessionRef, task: &str) -> Option<Self> {
-        let caller = caller(visit, &session.session);
-        let mut filter = Filter {
-            task_ids: vec![task.to_owned()],
-            ..Filter::default()
-        };
-        let hub = &visit.edge.hub;
-        let news = hub.join(&caller, &mut filter, 1).await;
-        // Begun after joining the hub, so that the watch sees all changes.
-        let tasks = TaskWatch::begin(visit, &mut filter.task_ids).await;
-        (!tasks.is_over()).then_some(Self {
-            tasks,
-            news,
-            is_told: true,
-        })
-    }
-
-    /// Returns the task as of 2026-07-28 whenever it changes. Cancel safe.
-    async fn next(&mut self) -> Option<RawJson> {
-        poll_fn(|cx| {
-            while self.is_told
-                && let Poll::Ready(news) = self.news.listener.poll_news(cx)
-            {
-                match news {
-                    Some(News::Task(task)) => self.tasks.changed(task),
-                    Some(_) => {}
-                    None => self.is_told = false,
-                }
-            }
-            if let Poll::Ready(task) = self.tasks.poll_told(cx) {
-                return Poll::Ready(Some(task));
-            }
-            match self.tasks.is_over() {
-                true => Poll::Ready(None),
-                false => Poll::Pending,
-            }
-        })
-        .await
-    }
-}
-
-fn caller(visit: &Visit<'_>, session: &SessionId) -> Caller {
-    Caller {
-        principal: visit.principal.clone(),
-        session: Some(session.clone()),
-        revision: Revision::LATEST_LEGACY,
-        client_info: None,
-        capabilities: RawJson::from_static("{}"),
-        headers: ForwardedHeaders::default(),
-        grant: visit.grant.clone(),
-    }
 }

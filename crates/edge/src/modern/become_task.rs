@@ -8,14 +8,13 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use shoal_ports::{
-    Bound, Call, CallControl, CallId, CallPlan, ClientInfo, Delivered, ForwardedHeaders,
-    GatewayError, OpenSession, Post, Principal, Repeat, RequestPlan, Route, RunningCall,
-    SessionGateway, SessionRef, SessionTransport,
+    AdoptCall, Bound, Call, CallControl, CallPlan, GatewayError, Repeat, Route, RunningCall,
+    SessionGateway, SessionId, SessionRef, TaskClient,
 };
-use shoal_protocol::task::created;
+use shoal_protocol::task::Task;
 use shoal_protocol::{
-    Body, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, Message, Method, PROTOCOL_VERSION, RawJson,
-    RawObject, Request, RequestId, Revision, TraceContext,
+    CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION, RawJson, RawObject, Request,
+    RequestId,
 };
 use shoal_telemetry::metrics::{TaskOutcome, metrics};
 use tokio::task::JoinHandle;
@@ -34,12 +33,10 @@ pub(super) struct Candidate {
 
 struct Origin {
     gateway: Arc<dyn SessionGateway>,
-    principal: Principal,
-    trace: Option<TraceContext>,
-    headers: ForwardedHeaders,
-    client_info: Option<ClientInfo>,
-    capabilities: RawJson,
-    params: Option<RawJson>,
+    /// The caller. Its session is set when the task gets its id.
+    caller: SessionRef,
+    client: TaskClient,
+    request: Request,
     deadline: Instant,
     repeat: Repeat,
     /// The call's route. `None` for a request that continues an earlier one.
@@ -47,7 +44,7 @@ struct Origin {
 }
 
 pub(super) enum Became {
-    Task(RawJson, TaskHandle),
+    Task(Box<Task>, TaskHandle),
     Nothing(RunningCall),
 }
 
@@ -57,7 +54,7 @@ pub(super) struct TaskHandle {
 }
 
 impl Candidate {
-    pub(super) fn of(visit: &Visit<'_>, call: &Call) -> Box<Self> {
+    pub(super) fn of(visit: &Visit<'_>, id: &RequestId, call: &Call) -> Box<Self> {
         let edge = visit.edge;
         let caller = &call.caller;
         Box::new(Self {
@@ -65,12 +62,20 @@ impl Candidate {
             bound: None,
             origin: Origin {
                 gateway: Arc::clone(&edge.gateway),
-                principal: caller.principal.clone(),
-                trace: call.trace.clone(),
-                headers: caller.headers.clone(),
-                client_info: caller.client_info.clone(),
-                capabilities: caller.capabilities.clone(),
-                params: call.params.clone(),
+                caller: SessionRef {
+                    trace: call.trace.clone(),
+                    headers: caller.headers.clone(),
+                    ..SessionRef::new(SessionId::new(""), caller.principal.clone())
+                },
+                client: TaskClient {
+                    client_info: caller.client_info.clone(),
+                    capabilities: caller.capabilities.clone(),
+                },
+                request: Request {
+                    id: id.clone(),
+                    method: call.method.clone(),
+                    params: call.params.clone(),
+                },
                 deadline: call.deadline,
                 repeat: Repeat::Never,
                 route: None,
@@ -102,9 +107,9 @@ impl Candidate {
         tokio::spawn(async move {
             let origin = self.origin;
             match origin.enter(bound).await {
-                Some((told, task)) => {
+                Some((task, handle)) => {
                     metrics().tasks.created(TaskOutcome::Created);
-                    Became::Task(told, task)
+                    Became::Task(Box::new(task), handle)
                 }
                 None => {
                     metrics().tasks.created(TaskOutcome::Refused);
@@ -116,92 +121,23 @@ impl Candidate {
 }
 
 impl Origin {
-    async fn enter(self, bound: Option<Bound>) -> Option<(RawJson, TaskHandle)> {
-        let bound = bound?;
-        let call = bound.call;
-        let plan = self.plan_at(bound)?;
-        let open = OpenSession {
-            principal: self.principal.clone(),
-            transport: SessionTransport::Task,
-            initialize: Some(self.initialize()),
-            trace: self.trace.clone(),
+    async fn enter(mut self, bound: Option<Bound>) -> Option<(Task, TaskHandle)> {
+        let call = self.adopted(bound?)?;
+        let session = self.gateway.new_task();
+        self.caller.session = session.inspect_err(not_begun).ok()?;
+        let handle = TaskHandle {
+            gateway: self.gateway,
+            to: self.caller,
         };
-        let opened = self.gateway.open(open).await;
-        let opened = opened
-            .inspect_err(|error| tracing::debug!(%error, "a call could not become a task"))
-            .ok()?;
-        let task = TaskHandle {
-            gateway: Arc::clone(&self.gateway),
-            to: SessionRef {
-                trace: self.trace.clone(),
-                headers: self.headers.clone(),
-                ..SessionRef::new(opened.session, self.principal.clone())
-            },
-        };
-        // A session node of an earlier release does not know tasks and creates an ordinary session.
-        if task.to.session.is_task()
-            && let Some(told) = self.hand_over(&task, call, plan).await
-        {
-            return Some((told, task));
-        }
-        task.end().await;
-        None
+        let task = handle.adopt(call, self.deadline).await?;
+        Some((task, handle))
     }
 
-    /// Hands the call to the task's session, which answers once it has journaled the call.
-    async fn hand_over(
-        &self,
-        task: &TaskHandle,
-        call: CallId,
-        plan: RequestPlan,
-    ) -> Option<RawJson> {
-        let runs_once = plan.repeat == Repeat::Never;
-        let request = |id: &str, method, params| {
-            let id = RequestId::from_string(id);
-            Body::Single(Message::Request(Request { id, method, params }))
-        };
-        let post = Post {
-            body: request("call", Method::ToolsCall, self.params_of_call()),
-            delivery: call.into(),
-            // After the first attempt, the worker may know the call under the task.
-            repeated: runs_once,
-            binding: runs_once.then(|| plan.worker.clone()),
-            repeat: plan.repeat,
-            adopts: Some(Arc::new(plan)),
-        };
-        match self.gateway.deliver(&task.to, post).await {
-            Ok(Delivered::Stream(_)) => {}
-            Ok(_) => return None,
-            Err(error) => {
-                tracing::debug!(%error, "a call could not become a task");
-                return None;
-            }
-        }
-        let mut named = RawObject::default();
-        named.set("taskId", RawJson::of(task.to.session.as_str()));
-        let named = named.to_json();
-        loop {
-            let get = Post::new(request("get", Method::TasksGet, Some(named.clone())));
-            match self.gateway.deliver(&task.to, get).await {
-                Ok(Delivered::Json(text)) => {
-                    let answer = RawJson::from_valid(text);
-                    return answer.member("result").map(|task| created(&task));
-                }
-                // The task may already have the call, so the call cannot continue here.
-                Err(error) if may_pass(&error) && Instant::now() < self.deadline => {
-                    tracing::debug!(%error, "a new task does not respond yet");
-                    sleep(AGAIN).await;
-                }
-                Ok(_) | Err(_) => return None,
-            }
-        }
-    }
-
-    /// Plans the task's call for the worker where it runs. Returns `None` if the worker could not tell
-    /// whether it had the call before.
-    fn plan_at(&self, bound: Bound) -> Option<RequestPlan> {
-        let runs_once = self.repeat == Repeat::Never;
-        let Bound { pool, worker, .. } = bound;
+    /// Describes the call as its worker runs it. Returns `None` if the worker could not tell whether it had the call
+    /// before.
+    fn adopted(&self, bound: Bound) -> Option<AdoptCall> {
+        let once = self.repeat == Repeat::Never;
+        let Bound { call, pool, worker } = bound;
         let attached = || Route {
             pool,
             tool: None,
@@ -214,65 +150,72 @@ impl Origin {
             None if runs_once => attached(),
             None => return None,
         };
-        let plan = RequestPlan {
+        let adopted = AdoptCall {
+            call,
+            request: Request {
+                params: params_of_call(self.request.params.as_ref()),
+                ..self.request.clone()
+            },
             repeat: self.repeat,
             route,
-            worker,
+            binding: worker,
+            client: self.client.clone(),
+            repeated: false,
         };
-        (!runs_once || plan.worker.ledger.is_some()).then_some(plan)
-    }
-
-    /// Writes the `initialize` that a legacy client with the same capabilities would send.
-    fn initialize(&self) -> Request {
-        let mut params = RawObject::default();
-        let revision = Revision::LATEST_LEGACY.as_str();
-        params.set("protocolVersion", RawJson::of(revision));
-        let unnamed = || RawJson::from_static(r#"{"name":"","version":""}"#);
-        let client_info = self.client_info.as_ref();
-        let client_info = client_info.map_or_else(unnamed, |info| info.as_json().clone());
-        params.set("clientInfo", client_info);
-        params.set("capabilities", self.capabilities.clone());
-        Request {
-            id: RequestId::from_string("initialize"),
-            method: Method::Initialize,
-            params: Some(params.to_json()),
-        }
-    }
-
-    fn params_of_call(&self) -> Option<RawJson> {
-        let params = self.params.as_ref()?;
-        let (Some(mut params), Some(meta)) = (RawObject::of(params), params.member("_meta")) else {
-            return Some(params.clone());
-        };
-        let mut meta = RawObject::of(&meta).unwrap_or_default();
-        for modern in [
-            PROTOCOL_VERSION,
-            CLIENT_INFO,
-            CLIENT_CAPABILITIES,
-            LOG_LEVEL,
-        ] {
-            meta.remove(modern);
-        }
-        match meta.is_empty() {
-            true => drop(params.remove("_meta")),
-            false => params.set("_meta", meta.to_json()),
-        }
-        Some(params.to_json())
+        (!once || adopted.binding.ledger.is_some()).then_some(adopted)
     }
 }
 
-fn may_pass(error: &GatewayError) -> bool {
-    matches!(
-        error,
-        GatewayError::Unavailable { .. }
-            | GatewayError::Unreachable { .. }
-            | GatewayError::Unsent { .. }
-            | GatewayError::Moved { .. }
-            | GatewayError::Overloaded { .. }
-    )
+/// Removes the members of `_meta` that only 2026-07-28 has.
+fn params_of_call(params: Option<&RawJson>) -> Option<RawJson> {
+    let params = params?;
+    let (Some(mut params), Some(meta)) = (RawObject::of(params), params.member("_meta")) else {
+        return Some(params.clone());
+    };
+    let mut meta = RawObject::of(&meta).unwrap_or_default();
+    for modern in [
+        PROTOCOL_VERSION,
+        CLIENT_INFO,
+        CLIENT_CAPABILITIES,
+        LOG_LEVEL,
+    ] {
+        meta.remove(modern);
+    }
+    match meta.is_empty() {
+        true => drop(params.remove("_meta")),
+        false => params.set("_meta", meta.to_json()),
+    }
+    Some(params.to_json())
+}
+
+fn not_begun(error: &GatewayError) {
+    tracing::debug!(%error, "a call could not become a task");
 }
 
 impl TaskHandle {
+    /// Hands the call to the task's session. Repeats the request while the session may have the call, because the call
+    /// could not continue here.
+    async fn adopt(&self, mut call: AdoptCall, deadline: Instant) -> Option<Task> {
+        loop {
+            match self.gateway.adopt(&self.to, call.clone()).await {
+                Ok(task) => return Some(task),
+                Err(error @ GatewayError::Unreachable { .. }) => {
+                    not_begun(&error);
+                    if Instant::now() >= deadline {
+                        self.end().await;
+                        return None;
+                    }
+                    call.repeated = true;
+                    sleep(AGAIN).await;
+                }
+                Err(error) => {
+                    not_begun(&error);
+                    return None;
+                }
+            }
+        }
+    }
+
     pub(super) fn hold(&self, places: CallPlaces) {
         places.becomes(Arc::clone(&self.gateway), self.to.clone());
     }

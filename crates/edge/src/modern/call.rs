@@ -44,7 +44,7 @@ pub(super) async fn serve(
         && edge.dispatcher.may_be_task(request.params.as_ref());
     let (id, call) = call(visit, meta, caller, checked.log, request);
     let reader = visit.reader();
-    let candidate = may_be_task.then(|| Candidate::of(visit, &call));
+    let candidate = may_be_task.then(|| Candidate::of(visit, &id, &call));
     let places = CallPlaces::new(edge, std::mem::take(&mut permit.places[1]));
     let mut run = CallRun::new(Arc::clone(&edge.dispatcher), call, candidate, places);
     let first = match run.ended() {

@@ -57,7 +57,6 @@ pub(super) async fn serve(
     {
         return Err(Refusal::NotReady(why).into());
     }
-    // Begun last, so that the watch sees all changes.
     let tasks = TaskWatch::begin(visit, &mut honoured.task_ids).await;
     let frames = ListenFrames {
         reader,
@@ -99,12 +98,8 @@ impl Stream for ListenFrames {
         if self.over.as_mut().poll(cx).is_ready() {
             return self.close();
         }
-        while let Poll::Ready(news) = self.subscription.listener.poll_news(cx) {
+        if let Poll::Ready(news) = self.subscription.listener.poll_news(cx) {
             let text = match news {
-                Some(News::Task(task)) => {
-                    self.tasks.changed(task);
-                    continue;
-                }
                 Some(News::List(method)) => Some(notify(&method, RawObject::default(), &self.id)),
                 Some(News::Resource(uri, params)) => Some(updated(&self.id, &uri, params.as_ref())),
                 None => None,
@@ -112,7 +107,7 @@ impl Stream for ListenFrames {
             return Poll::Ready(text.and_then(|text| self.frame(&text)));
         }
         if let Poll::Ready(task) = self.tasks.poll_told(cx) {
-            let mut params = RawObject::of(&task).unwrap_or_default();
+            let mut params = RawObject::of(&task.to_result()).unwrap_or_default();
             params.remove("resultType");
             let text = notify(&Method::TaskChanged, params, &self.id);
             return Poll::Ready(self.frame(&text));

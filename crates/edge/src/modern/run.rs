@@ -173,9 +173,9 @@ impl CallRun {
                     }
                 }
                 RunState::Becoming(becoming) => match ready!(Pin::new(becoming).poll(cx)) {
-                    Ok(Became::Task(told, task)) => {
-                        task.hold(self.places.take());
-                        return self.end(CallOutcome::Result(told));
+                    Ok(Became::Task(task, handle)) => {
+                        handle.hold(self.places.take());
+                        return self.end(CallOutcome::Result(task.to_created()));
                     }
                     Ok(Became::Nothing(running)) => self.state = RunState::Running(running),
                     Err(_) => return self.end(lost()),

@@ -1,14 +1,14 @@
 use axum::response::Response;
 use http::StatusCode;
-use shoal_ports::{Delivered, GatewayError, Post, SessionId, SessionRef};
+use shoal_ports::{GatewayError, TaskAnswer, TaskRequest};
 use shoal_protocol::task::no_such_task;
-use shoal_protocol::{Body, Message, RawJson, Request, RpcError};
+use shoal_protocol::{Method, Outcome, RawJson, Request, RpcError, input_responses, response};
 
 use crate::answer;
 use crate::permit::RequestPermit;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
-use crate::tasks::task_of;
+use crate::tasks;
 use crate::visit::Visit;
 
 pub(super) async fn serve(
@@ -16,39 +16,44 @@ pub(super) async fn serve(
     request: Request,
     permit: RequestPermit,
 ) -> Result<Response, Refused> {
-    let edge = visit.edge;
-    let to = SessionRef {
-        trace: visit.trace.clone(),
-        ..SessionRef::new(named(&request)?, visit.principal.clone())
+    let to = tasks::to(
+        visit,
+        tasks::named(request.params.as_ref()).map_err(Refusal::Modern)?,
+    );
+    let is_get = request.method == Method::TasksGet;
+    let asked = visit.edge.gateway.ask_task(&to, asked(&request)?).await;
+    let task = asked.map_err(refusal)?;
+    let result = match is_get {
+        true => task.to_result(),
+        false => RawJson::from_static(r#"{"resultType":"complete"}"#),
     };
-    let post = Post::new(Body::Single(Message::Request(request)));
-    let delivered = edge.gateway.deliver(&to, post).await;
-    let text = match delivered.map_err(refusal)? {
-        Delivered::Json(text) => text,
-        Delivered::Accepted | Delivered::Stream(_) => {
-            let odd = "the owner of a task did not answer a request about it";
-            return Err(GatewayError::Internal(odd.to_owned()).into());
-        }
-    };
+    let text = response(&request.id, &result);
     if let Some(record) = &permit.record {
         record.answered(&text);
-    }
-    if let Some(error) = RawJson::from_valid(text.clone()).member("error") {
-        return Err(Refusal::Modern(RpcError::from_json(&error)).into());
     }
     let text = visit.reader().keep(text).map_err(Refusal::AnswerNotKept)?;
     Ok(answer::json(StatusCode::OK, text))
 }
 
-fn named(request: &Request) -> Result<SessionId, Refusal> {
-    let id = request
-        .params
-        .as_ref()
-        .and_then(|params| params.member("taskId")?.string());
-    let id = id.ok_or_else(|| {
-        Refusal::Modern(RpcError::invalid_params("params.taskId must be a string"))
-    })?;
-    task_of(id).ok_or_else(|| Refusal::Modern(no_such_task()))
+fn asked(request: &Request) -> Result<TaskRequest, Refusal> {
+    Ok(match request.method {
+        Method::TasksUpdate => TaskRequest::Answer {
+            answers: answers(request.params.as_ref()).map_err(Refusal::Modern)?,
+            awaits_question: false,
+        },
+        Method::TasksCancel => TaskRequest::Cancel,
+        _ => TaskRequest::Get,
+    })
+}
+
+fn answers(params: Option<&RawJson>) -> Result<Vec<TaskAnswer>, RpcError> {
+    let given = params.and_then(|params| params.member("inputResponses"));
+    let given = input_responses(given.as_ref())?;
+    let answer = |(key, result)| TaskAnswer {
+        key,
+        outcome: Outcome::Result(result),
+    };
+    Ok(given.iter().map(answer).collect())
 }
 
 fn refusal(error: GatewayError) -> Refusal {

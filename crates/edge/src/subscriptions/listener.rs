@@ -20,7 +20,6 @@ pub(crate) struct Listener {
     /// Changed lists, in the order of [`ServerFacts::versions`](shoal_ports::ServerFacts).
     lists: [bool; 3],
     uris: Vec<Arc<str>>,
-    tasks: Vec<Arc<str>>,
     max_updates: usize,
     waiting: Mutex<PendingNews>,
     waker: AtomicWaker,
@@ -30,15 +29,12 @@ pub(crate) struct Listener {
 struct PendingNews {
     lists: [bool; 3],
     updates: VecDeque<(Box<str>, Option<RawJson>)>,
-    /// Changed tasks. Each is in the queue once, so the filter bounds the queue.
-    tasks: VecDeque<Arc<str>>,
     cut: bool,
 }
 
 pub(crate) enum News {
     List(Method),
     Resource(Box<str>, Option<RawJson>),
-    Task(Arc<str>),
 }
 
 impl Listener {
@@ -46,7 +42,6 @@ impl Listener {
         principal: Principal,
         filter: &Filter,
         uris: Vec<Arc<str>>,
-        tasks: Vec<Arc<str>>,
         max_updates: usize,
     ) -> Self {
         Self {
@@ -57,7 +52,6 @@ impl Listener {
                 filter.prompts_list_changed,
             ],
             uris,
-            tasks,
             max_updates,
             waiting: Mutex::default(),
             waker: AtomicWaker::new(),
@@ -70,10 +64,6 @@ impl Listener {
 
     pub(super) fn uris(&self) -> impl Iterator<Item = &str> {
         self.uris.iter().map(|uri| &**uri)
-    }
-
-    pub(super) fn tasks(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.tasks.iter()
     }
 
     pub(super) fn lists_changed(&self, changed: [bool; 3]) {
@@ -106,15 +96,6 @@ impl Listener {
         self.waker.wake();
     }
 
-    pub(super) fn task_changed(&self, task: &str) {
-        let mut waiting = self.waiting.lock();
-        if !waiting.tasks.iter().any(|other| **other == *task) {
-            waiting.tasks.push_back(task.into());
-        }
-        drop(waiting);
-        self.waker.wake();
-    }
-
     pub(super) fn cut(&self) {
         self.waiting.lock().cut = true;
         self.waker.wake();
@@ -130,9 +111,6 @@ impl Listener {
         if let Some(list) = waiting.lists.iter().position(|changed| *changed) {
             waiting.lists[list] = false;
             return Poll::Ready(Some(News::List(LIST_METHODS[list].clone())));
-        }
-        if let Some(task) = waiting.tasks.pop_front() {
-            return Poll::Ready(Some(News::Task(task)));
         }
         match waiting.updates.pop_front() {
             Some((uri, params)) => Poll::Ready(Some(News::Resource(uri, params))),
@@ -156,12 +134,10 @@ mod tests {
             tools_list_changed: true,
             ..Filter::default()
         };
-        let tasks = vec!["t".into()];
         Listener::new(
             Principal::anonymous(),
             &filter,
             vec!["a".into(), "b".into()],
-            tasks,
             max_updates,
         )
     }
@@ -174,7 +150,6 @@ mod tests {
                 "{uri} {}",
                 params.map_or(String::new(), |p| p.as_str().to_owned())
             )),
-            Poll::Ready(Some(News::Task(task))) => Some(task.to_string()),
             Poll::Ready(None) => Some("cut".into()),
             Poll::Pending => None,
         }
@@ -188,10 +163,7 @@ mod tests {
         listener.resource_updated("a", Some(&RawJson::from_static("1")));
         listener.resource_updated("b", None);
         listener.resource_updated("a", Some(&RawJson::from_static("2")));
-        listener.task_changed("t");
-        listener.task_changed("t");
         assert_eq!(next(&listener).unwrap(), "notifications/tools/list_changed");
-        assert_eq!(next(&listener).unwrap(), "t");
         assert_eq!(next(&listener).unwrap(), "a 2");
         assert_eq!(next(&listener).unwrap(), "b ");
         assert_eq!(next(&listener), None);

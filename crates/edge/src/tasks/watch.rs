@@ -1,10 +1,9 @@
 //! Tells a listener about its tasks' status.
 //!
-//! The bus only signals changes. Shoal then asks the task's owner in the name of the listener's
-//! principal, like `tasks/get`. So changes are merged, and a listener without access hears of no
-//! changes.
+//! The watch waits at each task's owner, in the name of the listener's principal. If the owner is lost, the gateway
+//! finds the next one, so the news of a takeover and of what follows come without polling.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::future::ready;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,188 +13,125 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, Stream, StreamExt as _};
-use shoal_ports::{
-    Delivered, GatewayError, Post, SessionGateway, SessionId, SessionRef, stable_hash,
-};
-use shoal_protocol::task::is_over;
-use shoal_protocol::{Body, Message, Method, RawJson, RawObject, Request, RequestId};
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep};
+use shoal_ports::{GatewayError, SessionGateway, SessionRef, TaskMark, TaskRequest};
+use shoal_protocol::task::Task;
+use tokio::time::{Instant, sleep_until};
 
-use super::task_of;
+use super::{task_of, to};
 use crate::visit::Visit;
 
 const AT_ONCE: usize = 4;
-/// The polling interval. Polling is needed because signals may be lost.
-const ASKED_EVERY: Duration = Duration::from_secs(10);
+/// The least time between two requests to an owner that cannot be reached or has no news.
 const PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) struct TaskWatch {
     gateway: Arc<dyn SessionGateway>,
-    /// The principal in whose name the watch asks. Its session changes with each task.
-    asker: SessionRef,
-    /// Running tasks, with a fingerprint of the last report.
-    tasks: HashMap<Arc<str>, Option<u64>>,
-    due: VecDeque<Arc<str>>,
-    asked: HashSet<Arc<str>>,
-    answers: FuturesUnordered<BoxFuture<'static, (Arc<str>, Answer)>>,
-    again: Interval,
+    /// States that are not reported yet.
+    due: VecDeque<Task>,
+    /// One wait for each running task.
+    waits: FuturesUnordered<BoxFuture<'static, News>>,
 }
 
-enum Answer {
-    Task(RawJson),
-    Unknown,
-    Away,
-}
+/// A task with its new state. `None` if the listener can no longer see the task.
+type News = (SessionRef, Option<Task>);
 
 impl TaskWatch {
     /// Starts to watch those tasks of `ids` that the caller may see. Removes the others from `ids`.
     pub(crate) async fn begin(visit: &Visit<'_>, ids: &mut Vec<String>) -> Self {
-        let start = Instant::now() + ASKED_EVERY;
-        let mut again = interval_at(start, ASKED_EVERY);
-        again.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let named = |id: &String| task_of(id.clone()).map(|task| (Arc::from(id.as_str()), task));
-        let asker = |task| SessionRef {
-            trace: visit.trace.clone(),
-            ..SessionRef::new(task, visit.principal.clone())
-        };
         let gateway = &visit.edge.gateway;
-        let asked: Vec<_> = ids
-            .iter()
-            .filter_map(named)
-            .map(|(id, task)| ask(Arc::clone(gateway), asker(task), id))
+        let tasks = ids.iter().filter_map(|id| task_of(id.clone()));
+        let asked: Vec<_> = tasks
+            .map(|task| look(Arc::clone(gateway), to(visit, task)))
             .collect();
-        let found: Vec<Arc<str>> = futures::stream::iter(asked)
+        let found: Vec<(SessionRef, Looked)> = futures::stream::iter(asked)
             .buffered(AT_ONCE)
-            .filter_map(|(id, answer)| ready((!matches!(answer, Answer::Unknown)).then_some(id)))
+            .filter(|(_, looked)| ready(!matches!(looked, Looked::Unknown)))
             .collect()
             .await;
-        *ids = found.iter().map(ToString::to_string).collect();
-        Self {
+        *ids = found.iter().map(|(to, _)| to.session.to_string()).collect();
+        let mut watch = Self {
             gateway: Arc::clone(gateway),
-            asker: asker(SessionId::new("")),
-            tasks: found.iter().map(|id| (Arc::clone(id), None)).collect(),
-            due: found.into(),
-            asked: HashSet::new(),
-            answers: FuturesUnordered::new(),
-            again,
+            due: VecDeque::new(),
+            waits: FuturesUnordered::new(),
+        };
+        for (to, looked) in found {
+            match looked {
+                Looked::Task(task) => watch.saw(to, *task),
+                Looked::Unknown | Looked::Away => watch.wait(to, None),
+            }
         }
-    }
-
-    pub(crate) fn changed(&mut self, task: Arc<str>) {
-        if self.tasks.contains_key(&task) && !self.due.contains(&task) {
-            self.due.push_back(task);
-        }
+        watch
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.tasks.is_empty()
+        self.due.is_empty() && self.waits.is_empty()
     }
 
-    pub(crate) fn poll_told(&mut self, cx: &mut Context<'_>) -> Poll<RawJson> {
+    /// Returns a task's state whenever it has changed, first the present one. Reports a finished task once.
+    pub(crate) fn poll_told(&mut self, cx: &mut Context<'_>) -> Poll<Task> {
         loop {
-            while self.again.poll_tick(cx).is_ready() {
-                let all: Vec<_> = self.tasks.keys().cloned().collect();
-                all.into_iter().for_each(|task| self.changed(task));
-            }
-            self.ask_due();
-            let Poll::Ready(Some((id, answer))) = Pin::new(&mut self.answers).poll_next(cx) else {
-                return Poll::Pending;
-            };
-            self.asked.remove(&id);
-            if let Some(task) = self.news(&id, answer) {
+            if let Some(task) = self.due.pop_front() {
                 return Poll::Ready(task);
             }
+            let next = Pin::new(&mut self.waits).poll_next(cx);
+            let Poll::Ready(Some((to, task))) = next else {
+                return Poll::Pending;
+            };
+            if let Some(task) = task {
+                self.saw(to, task);
+            }
         }
     }
 
-    /// Asks owners about the tasks that are due. A task with an open question waits, because the answer may
-    /// be older than the news.
-    fn ask_due(&mut self) {
-        for _ in 0..self.due.len() {
-            let Some(id) = self.due.pop_front() else {
-                return;
-            };
-            if self.asked.contains(&id) || self.asked.len() >= AT_ONCE {
-                self.due.push_back(id);
-                continue;
-            }
-            let Some(session) = task_of(id.to_string()) else {
-                continue;
-            };
-            let to = SessionRef {
-                session,
-                ..self.asker.clone()
-            };
-            self.asked.insert(Arc::clone(&id));
-            self.answers.push(ask(Arc::clone(&self.gateway), to, id));
+    fn saw(&mut self, to: SessionRef, task: Task) {
+        if !task.is_over() {
+            self.wait(to, Some(TaskMark::of(&task)));
         }
+        self.due.push_back(task);
     }
 
-    /// Reports a task if it has changed. Reports a finished task once and then drops it.
-    fn news(&mut self, id: &Arc<str>, answer: Answer) -> Option<RawJson> {
-        let task = match answer {
-            Answer::Task(task) => task,
-            Answer::Unknown => {
-                self.tasks.remove(id);
-                return None;
-            }
-            Answer::Away => {
-                self.changed(Arc::clone(id));
-                return None;
-            }
-        };
-        let now = fingerprint(&task);
-        if *self.tasks.get(id)? == Some(now) {
-            return None;
-        }
-        match is_over(&task) {
-            true => drop(self.tasks.remove(id)),
-            false => drop(self.tasks.insert(Arc::clone(id), Some(now))),
-        }
-        Some(task)
+    fn wait(&mut self, to: SessionRef, seen: Option<TaskMark>) {
+        let wait = wait(Arc::clone(&self.gateway), to, seen);
+        self.waits.push(wait.boxed());
     }
 }
 
-/// Hashes the parts of a task whose changes are reported: its status and its questions.
-fn fingerprint(task: &RawJson) -> u64 {
-    let parts = ["status", "inputRequests"].map(|name| task.member(name));
-    let text = parts
-        .iter()
-        .flatten()
-        .flat_map(|part| part.as_str().bytes());
-    stable_hash(text)
+enum Looked {
+    Task(Box<Task>),
+    Unknown,
+    Away,
 }
 
-/// Asks a task's owner for its state. Waits a while before asking an unreachable owner again.
-fn ask(
-    gateway: Arc<dyn SessionGateway>,
-    to: SessionRef,
-    id: Arc<str>,
-) -> BoxFuture<'static, (Arc<str>, Answer)> {
-    async move {
-        let mut params = RawObject::default();
-        params.set("taskId", RawJson::of(&*id));
-        let get = Request {
-            id: RequestId::from_string("get"),
-            method: Method::TasksGet,
-            params: Some(params.to_json()),
+async fn look(gateway: Arc<dyn SessionGateway>, to: SessionRef) -> (SessionRef, Looked) {
+    let looked = match gateway.ask_task(&to, TaskRequest::Get).await {
+        Ok(task) => Looked::Task(Box::new(task)),
+        Err(GatewayError::NotFound) => Looked::Unknown,
+        Err(error) => {
+            unreadable(&to, &error);
+            Looked::Away
+        }
+    };
+    (to, looked)
+}
+
+/// Waits until the task differs from `seen`. The owner bounds each wait.
+async fn wait(gateway: Arc<dyn SessionGateway>, to: SessionRef, seen: Option<TaskMark>) -> News {
+    loop {
+        let asked = Instant::now();
+        let request = match seen {
+            Some(seen) => TaskRequest::Watch { seen },
+            None => TaskRequest::Get,
         };
-        let post = Post::new(Body::Single(Message::Request(get)));
-        let answer = match gateway.deliver(&to, post).await {
-            Ok(Delivered::Json(text)) => {
-                let answer = RawJson::from_valid(text);
-                answer
-                    .member("result")
-                    .map_or(Answer::Unknown, Answer::Task)
-            }
-            Err(GatewayError::NotFound) => Answer::Unknown,
-            other => {
-                tracing::debug!(task = %id, ?other, "cannot read a task for its listener");
-                sleep(PAUSE).await;
-                Answer::Away
-            }
-        };
-        (id, answer)
+        match gateway.ask_task(&to, request).await {
+            Ok(task) if seen != Some(TaskMark::of(&task)) => return (to, Some(task)),
+            Ok(_) => {}
+            Err(GatewayError::NotFound) => return (to, None),
+            Err(error) => unreadable(&to, &error),
+        }
+        sleep_until(asked + PAUSE).await;
     }
-    .boxed()
+}
+
+fn unreadable(to: &SessionRef, error: &GatewayError) {
+    tracing::debug!(task = %to.session, %error, "cannot read a task for its listener");
 }

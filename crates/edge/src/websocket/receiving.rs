@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use futures::poll;
-use shoal_ports::{Delivered, SessionId, SessionTransport};
+use shoal_ports::{SessionId, SessionTransport};
 use shoal_protocol::{Body, Message as McpMessage, TraceContext};
 use shoal_telemetry::metrics::{self, Direction, metrics};
 use shoal_telemetry::trace::InSpan as _;
@@ -19,7 +19,7 @@ use super::sending::with_member;
 use crate::body_budget::BodyPermit;
 use crate::era::{self, Selected, VersionHeader};
 use crate::incoming::Incoming;
-use crate::legacy::{self, OpenedSession};
+use crate::legacy::{self, OpenedSession, Written};
 use crate::media::AnswerForm;
 use crate::modern;
 use crate::permit::RequestPermit;
@@ -204,12 +204,12 @@ pub(super) async fn hand_over(client: Arc<Client>, session: SessionId, message: 
         let form = AnswerForm::SessionStream;
         let handing_over = legacy::hand_over_held(&visit, session, body, &mut permit, form);
         let (handed, delivered, _places) = handing_over.await?;
-        let text = match delivered {
-            Delivered::Accepted => None,
-            Delivered::Json(text) => Some(text),
-            // The client reads the running call's result by the transport with which it opened the
+        let text = match handed.write(delivered) {
+            Written::Nothing => None,
+            Written::Text(text) => Some(text),
+            // The call continues. Its client reads the result by the transport with which it opened the
             // session.
-            Delivered::Stream(_) => return Ok(Err(OTHERWISE)),
+            Written::Stream(_) => return Ok(Err(OTHERWISE)),
         };
         if let Some(record) = &permit.record {
             record.answered(text.as_deref().unwrap_or_default());

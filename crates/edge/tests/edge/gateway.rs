@@ -9,12 +9,14 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Delivered, DeliveryId, EventStream, GatewayError, LazySender, OpenSession, Opened, Post,
-    SessionGateway, SessionId, SessionRef, SessionTransport, StreamItem, UNTIL_OVER, WorkerId,
-    lazy_channel,
+    AdoptCall, Delivered, DeliveryId, EventStream, GatewayError, LazySender, OpenSession, Opened,
+    Post, SessionGateway, SessionId, SessionRef, SessionTasks, SessionTransport, StreamItem,
+    TaskMark, TaskRequest, WorkerId, lazy_channel,
 };
+use shoal_protocol::task::{Task, TaskState};
 use shoal_protocol::{
-    Body, EventId, Message, Method, RawJson, Request, Revision, RpcError, StreamId, response,
+    Body, EventId, Message, Method, RawJson, Request, RequestId, Revision, RpcError, StreamId,
+    response,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -30,9 +32,14 @@ pub(crate) struct FakeGateway {
     pub(crate) bindings: Mutex<Vec<(DeliveryId, Option<WorkerId>)>>,
     pub(crate) cursors: Mutex<Vec<Option<EventId>>>,
     pub(crate) closed: watch::Sender<Vec<String>>,
-    pub(crate) task: Mutex<(RawJson, usize)>,
-    /// A failure that `tasks/get` returns once.
-    pub(crate) getting: Mutex<Option<GatewayError>>,
+    /// The task [`TASK`], at whose changes those who watch it are answered.
+    pub(crate) task: watch::Sender<Task>,
+    pub(crate) adopted: Mutex<Vec<(String, AdoptCall)>>,
+    /// Failures to make a task, each returned once.
+    pub(crate) adopting: Mutex<Vec<GatewayError>>,
+    pub(crate) asked: Mutex<Vec<(String, TaskRequest)>>,
+    /// The capabilities of a session that can have tasks.
+    pub(crate) offers_tasks: Mutex<Option<RawJson>>,
     pub(crate) opening: Mutex<Option<GatewayError>>,
     pub(crate) opens: AtomicUsize,
     single: AtomicBool,
@@ -48,8 +55,11 @@ impl FakeGateway {
             bindings: Mutex::default(),
             cursors: Mutex::default(),
             closed: watch::Sender::new(Vec::new()),
-            task: Mutex::new((RawJson::from_static("{}"), 0)),
-            getting: Mutex::default(),
+            task: watch::Sender::new(task(TaskState::Working)),
+            adopted: Mutex::default(),
+            adopting: Mutex::default(),
+            asked: Mutex::default(),
+            offers_tasks: Mutex::new(Some(RawJson::from_static(r#"{"elicitation":{}}"#))),
             opening: Mutex::default(),
             opens: AtomicUsize::default(),
             single: AtomicBool::default(),
@@ -82,6 +92,19 @@ impl FakeGateway {
         }
     }
 
+    pub(crate) fn is_now(&self, state: TaskState) {
+        self.task.send_replace(task(state));
+    }
+
+    /// Waits until somebody waits for news of the task.
+    pub(crate) async fn is_watched(&self, watches: usize) {
+        let is_watch =
+            |asked: &&(String, TaskRequest)| matches!(asked, (_, TaskRequest::Watch { .. }));
+        while self.asked.lock().iter().filter(is_watch).count() < watches {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
     fn new_stream(&self) -> EventStream {
         let (sender, items) = lazy_channel(2);
         self.streams.send(sender).unwrap();
@@ -89,6 +112,17 @@ impl FakeGateway {
             items: items.into(),
             cursor: id(0),
         }
+    }
+}
+
+pub(crate) fn task(state: TaskState) -> Task {
+    Task {
+        id: TASK.to_owned(),
+        state,
+        created_at: 0,
+        updated_at: 0,
+        ttl_ms: 60_000,
+        poll_interval_ms: 500,
     }
 }
 
@@ -152,10 +186,7 @@ impl SessionGateway for FakeGateway {
         self.single.store(single, Ordering::Relaxed);
         let result = RawJson::from_static(r#"{"protocolVersion":"2025-11-25"}"#);
         Ok(Opened {
-            session: SessionId::new(match open.transport {
-                SessionTransport::Task => TASK,
-                SessionTransport::Streamable | SessionTransport::SingleStream => LIVE,
-            }),
+            session: SessionId::new(LIVE),
             revision: open.initialize.as_ref().map(|_| Revision::V2025_11_25),
             response: open
                 .initialize
@@ -173,17 +204,6 @@ impl SessionGateway for FakeGateway {
             return Err(GatewayError::WorkerAway { reason });
         }
         refuse(to)?;
-        if let Body::Single(Message::Request(request)) = &body
-            && request.method.as_str() == UNTIL_OVER
-        {
-            return pending().await;
-        }
-        if let Body::Single(Message::Request(request)) = &body
-            && request.method == Method::TasksGet
-            && let Some(error) = self.getting.lock().take()
-        {
-            return Err(error);
-        }
         let delivered = match &body {
             Body::Single(Message::Request(request))
                 if self.single.load(Ordering::Relaxed) && request.method != Method::Ping =>
@@ -195,22 +215,10 @@ impl SessionGateway for FakeGateway {
             }
             Body::Batch(_) => Delivered::Json(Bytes::from_static(b"[]")),
             Body::Single(Message::Request(request)) if is_to_be_task(request) => {
-                let task = RawJson::from_static(r#"{"task":{"taskId":"live-task"}}"#);
-                Delivered::Json(response(&request.id, &task))
+                Delivered::Task(task(TaskState::Working))
             }
             Body::Single(Message::Request(request)) if request.method == Method::ToolsCall => {
                 Delivered::Stream(self.new_stream())
-            }
-            Body::Single(Message::Request(request)) if request.method == Method::TasksList => {
-                let own = RawJson::from_static(
-                    r#"{"taskIds":["live-task","gone-task"],"capabilities":{"elicitation":{}}}"#,
-                );
-                Delivered::Json(response(&request.id, &own))
-            }
-            Body::Single(Message::Request(request)) if request.method == Method::TasksGet => {
-                let mut task = self.task.lock();
-                task.1 += 1;
-                Delivered::Json(response(&request.id, &task.0))
             }
             Body::Single(Message::Request(request)) => {
                 Delivered::Json(response(&request.id, &RawJson::from_static("{}")))
@@ -244,5 +252,49 @@ impl SessionGateway for FakeGateway {
         let session = to.session.to_string();
         self.closed.send_modify(|closed| closed.push(session));
         Ok(())
+    }
+
+    fn new_task(&self) -> Result<SessionId, GatewayError> {
+        Ok(SessionId::new(TASK))
+    }
+
+    async fn adopt(&self, to: &SessionRef, call: AdoptCall) -> Result<Task, GatewayError> {
+        refuse(to)?;
+        self.adopted.lock().push((to.session.to_string(), call));
+        match self.adopting.lock().pop() {
+            Some(error) => Err(error),
+            None => Ok(self.task.borrow().clone()),
+        }
+    }
+
+    async fn ask_task(&self, to: &SessionRef, request: TaskRequest) -> Result<Task, GatewayError> {
+        refuse(to)?;
+        let asked = (to.session.to_string(), request.clone());
+        self.asked.lock().push(asked);
+        let seen = match request {
+            TaskRequest::Watch { seen } => Some(seen),
+            _ => None,
+        };
+        let mut task = self.task.subscribe();
+        let told = task.wait_for(|task| seen != Some(TaskMark::of(task)));
+        Ok(told.await.unwrap().clone())
+    }
+
+    async fn until_over(
+        &self,
+        to: &SessionRef,
+        _: Option<&[RequestId]>,
+    ) -> Result<(), GatewayError> {
+        refuse(to)?;
+        pending().await
+    }
+
+    async fn tasks_of(&self, session: &SessionRef) -> Result<Option<SessionTasks>, GatewayError> {
+        refuse(session)?;
+        let capabilities = self.offers_tasks.lock().clone();
+        Ok(capabilities.map(|capabilities| SessionTasks {
+            tasks: [TASK, "gone-task"].map(SessionId::new).into(),
+            capabilities,
+        }))
     }
 }

@@ -106,8 +106,6 @@ impl Setting {
     }
 
     fn task(&self) -> RequestBuilder {
-        let working = json!({"taskId": TASK, "status": "working"});
-        self.server.gateway.task.lock().0 = RawJson::of(&working);
         let params = json!({"taskId": TASK});
         self.server.legacy(&rpc("tasks/result", &params))
     }

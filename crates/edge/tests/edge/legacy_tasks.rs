@@ -1,7 +1,12 @@
+//! Requests of 2025-11-25 sessions about tasks.
+
+use std::collections::BTreeMap;
+
 use reqwest::Response;
 use serde_json::{Value, json};
-use shoal_ports::{ClusterEvent, SessionId};
-use shoal_protocol::{Body, Message, RawJson, RequestId};
+use shoal_ports::TaskRequest;
+use shoal_protocol::task::{InputRequest, TaskEnd, TaskState};
+use shoal_protocol::{Method, RawJson};
 
 use crate::gateway::{LIVE, TASK};
 use crate::server::{Server, rpc};
@@ -20,42 +25,45 @@ async fn ask(server: &Server, method: &str, params: Value) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-fn is_now(server: &Server, task: &Value) {
-    server.gateway.task.lock().0 = RawJson::of(task);
+fn completed(result: &'static str) -> TaskState {
+    TaskState::Ended(TaskEnd::Completed(RawJson::from_static(result)))
 }
 
 #[tokio::test]
-async fn the_session_is_asked_and_then_the_owner_of_the_task() {
+async fn the_owner_of_a_task_is_asked() {
     let server = Server::start().await;
-    is_now(&server, &json!({"taskId": TASK, "status": "working"}));
     let got = ask(&server, "tasks/get", json!({"taskId": TASK})).await;
     assert_eq!(
         (&got["id"], &got["result"]["status"]),
         (&json!(7), &json!("working"))
     );
+    assert_eq!(got["result"]["pollInterval"], 500, "{got}");
+    let asked = server.gateway.asked.lock().clone();
+    assert!(matches!(&asked[..], [(task, TaskRequest::Get)] if task == TASK));
+    assert!(server.gateway.delivered.lock().is_empty());
+}
+
+#[tokio::test]
+async fn a_session_without_tasks_refuses_requests_about_them_itself() {
+    let server = Server::start().await;
+    *server.gateway.offers_tasks.lock() = None;
+    ask(&server, "tasks/get", json!({"taskId": TASK})).await;
     let delivered = server.gateway.delivered.lock().clone();
-    let asked: Vec<_> = delivered
-        .iter()
-        .map(|(session, body)| match body {
-            Body::Single(Message::Request(request)) => (session.as_str(), request.method.as_str()),
-            other => panic!("{other:?}"),
-        })
-        .collect();
-    assert_eq!(asked, [(LIVE, "tasks/list"), (TASK, "tasks/get")]);
-    let Body::Single(Message::Request(request)) = &delivered[1].1 else {
-        panic!("it is a request");
-    };
-    let params = request.params.as_ref().unwrap().as_str();
-    assert!(params.contains("2025-11-25"), "{params}");
+    assert_eq!(delivered.len(), 1);
+    assert_eq!(delivered[0].0, LIVE);
+    assert!(server.gateway.asked.lock().is_empty());
 }
 
 #[tokio::test]
 async fn what_is_left_of_the_list_is_on_one_page() {
     let server = Server::start().await;
-    is_now(&server, &json!({"taskId": TASK, "status": "working"}));
     let listed = ask(&server, "tasks/list", json!({})).await;
-    let task = json!({"taskId": TASK, "status": "working"});
-    assert_eq!(listed["result"], json!({"tasks": [task]}));
+    let tasks = listed["result"]["tasks"].as_array().unwrap();
+    assert_eq!(tasks.len(), 1, "{listed}");
+    assert_eq!(
+        (&tasks[0]["taskId"], &tasks[0]["status"]),
+        (&json!(TASK), &json!("working"))
+    );
     let next = ask(&server, "tasks/list", json!({"cursor": "2"})).await;
     assert_eq!(next["error"]["code"], -32602, "{next}");
 }
@@ -80,48 +88,56 @@ async fn what_is_no_task_is_not_found() {
 #[tokio::test]
 async fn a_task_is_cancelled_before_that_is_said() {
     let server = Server::start().await;
-    is_now(&server, &json!({"taskId": TASK, "status": "working"}));
-    let end = async {
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-        is_now(&server, &json!({"taskId": TASK, "status": "cancelled"}));
+    let cancelled = async {
+        server.gateway.is_watched(1).await;
+        let asked = server.gateway.asked.lock().clone();
+        assert!(matches!(asked[0].1, TaskRequest::Cancel), "{asked:?}");
+        server.gateway.is_now(TaskState::Ended(TaskEnd::Cancelled));
     };
-    let (answer, ()) = tokio::join!(ask(&server, "tasks/cancel", json!({"taskId": TASK})), end);
+    let cancel = || ask(&server, "tasks/cancel", json!({"taskId": TASK}));
+    let (answer, ()) = tokio::join!(cancel(), cancelled);
     assert_eq!(answer["result"]["status"], "cancelled", "{answer}");
-    is_now(&server, &json!({"taskId": TASK, "status": "completed"}));
-    let late = ask(&server, "tasks/cancel", json!({"taskId": TASK})).await;
-    assert_eq!(late["error"]["code"], -32602, "{late}");
+    for ended in [TaskState::Ended(TaskEnd::Cancelled), completed("{}")] {
+        server.gateway.is_now(ended);
+        let late = cancel().await;
+        assert_eq!(late["error"]["code"], -32602, "{late}");
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_ends_while_it_is_cancelled_was_not_cancelled() {
+    let server = Server::start().await;
+    let ends = async {
+        server.gateway.is_watched(1).await;
+        server.gateway.is_now(asking());
+        server.gateway.is_watched(2).await;
+        server.gateway.is_now(completed("{}"));
+    };
+    let cancel = ask(&server, "tasks/cancel", json!({"taskId": TASK}));
+    let (answer, ()) = tokio::join!(cancel, ends);
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
 }
 
 #[tokio::test]
 async fn a_result_that_is_there_is_answered_at_once() {
     let server = Server::start().await;
-    let result = json!({"content": [], "resultType": "complete"});
-    is_now(&server, &json!({"status": "completed", "result": result}));
+    let gateway = &server.gateway;
+    gateway.is_now(completed(r#"{"content":[],"resultType":"complete"}"#));
     let answer = ask(&server, "tasks/result", json!({"taskId": TASK})).await;
     let related = json!({"io.modelcontextprotocol/related-task": {"taskId": TASK}});
     assert_eq!(answer["result"], json!({"content": [], "_meta": related}));
-    let error = json!({"code": -32602, "message": "bad"});
-    is_now(&server, &json!({"status": "failed", "error": error}));
+    let error = RawJson::from_static(r#"{"code":-32602,"message":"bad"}"#);
+    gateway.is_now(TaskState::Ended(TaskEnd::Failed(error)));
     let answer = ask(&server, "tasks/result", json!({"taskId": TASK})).await;
-    assert_eq!(answer["error"], error);
+    assert_eq!(answer["error"], json!({"code": -32602, "message": "bad"}));
 }
 
 #[tokio::test]
 async fn a_result_is_waited_for_on_a_stream_that_has_the_answer_and_ends() {
     let server = Server::start().await;
-    is_now(&server, &json!({"status": "working"}));
     let waiting = send(&server, "tasks/result", json!({"taskId": TASK})).await;
     assert_eq!(waiting.headers()["content-type"], "text/event-stream");
-    is_now(
-        &server,
-        &json!({"status": "completed", "result": {"content": [], "n": 1}}),
-    );
-    let task = SessionId::new(TASK);
-    server
-        .bus
-        .publish(ClusterEvent::TaskChanged { task })
-        .await
-        .unwrap();
+    server.gateway.is_now(completed(r#"{"content":[],"n":1}"#));
     let text = waiting.text().await.unwrap();
     let events: Vec<_> = text
         .lines()
@@ -139,13 +155,19 @@ async fn a_result_is_waited_for_on_a_stream_that_has_the_answer_and_ends() {
     assert!(!text.contains("id: "), "{text}");
 }
 
-/// Its client can answer one of the task's two questions.
-fn asking() -> Value {
-    let asked = json!({
-        "c.1": {"method": "elicitation/create", "params": {"message": "?"}},
-        "c.2": {"method": "sampling/createMessage", "params": {}},
-    });
-    json!({"status": "input_required", "inputRequests": asked})
+/// Builds a task with two questions, of which its client can answer one.
+fn asking() -> TaskState {
+    let asked = |method, params| InputRequest {
+        method,
+        params: Some(RawJson::from_static(params)),
+    };
+    TaskState::InputRequired(BTreeMap::from([
+        (
+            "c.1".to_owned(),
+            asked(Method::Elicit, r#"{"message":"?"}"#),
+        ),
+        ("c.2".to_owned(), asked(Method::CreateMessage, "{}")),
+    ]))
 }
 
 fn question() -> Value {
@@ -153,12 +175,6 @@ fn question() -> Value {
     let params = json!({"message": "?", "_meta": related});
     let id = format!("{TASK}/c.1");
     json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params})
-}
-
-async fn changed(server: &Server) {
-    let task = SessionId::new(TASK);
-    let changed = ClusterEvent::TaskChanged { task };
-    server.bus.publish(changed).await.unwrap();
 }
 
 async fn message(stream: &mut Response) -> Value {
@@ -176,19 +192,22 @@ async fn message(stream: &mut Response) -> Value {
 #[tokio::test]
 async fn a_client_that_waits_is_asked_once_on_each_connection() {
     let server = Server::start().await;
-    is_now(&server, &asking());
+    server.gateway.is_now(asking());
     let mut first = send(&server, "tasks/result", json!({"taskId": TASK})).await;
     assert_eq!(message(&mut first).await, question());
     drop(first);
     let mut second = send(&server, "tasks/result", json!({"taskId": TASK})).await;
     assert_eq!(message(&mut second).await, question());
-    is_now(&server, &json!({"status": "working"}));
-    changed(&server).await;
-    is_now(&server, &asking());
-    changed(&server).await;
-    let done = json!({"status": "completed", "result": {"content": []}});
-    is_now(&server, &done);
-    changed(&server).await;
+    server.gateway.is_watched(1).await;
+    let watches = |server: &Server| server.gateway.asked.lock().len();
+    for state in [TaskState::Working, asking()] {
+        let before = watches(&server);
+        server.gateway.is_now(state);
+        while watches(&server) == before {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+    }
+    server.gateway.is_now(completed(r#"{"content":[]}"#));
     let answer = message(&mut second).await;
     assert_eq!(answer["id"], 7, "{answer}");
     assert_eq!(second.chunk().await.unwrap(), None);
@@ -201,33 +220,48 @@ async fn an_answer_goes_to_the_owner_of_its_task() {
         let answer = json!({"jsonrpc": "2.0", "id": id, "result": {"action": "accept"}});
         let sent = server.legacy(&answer).send().await.unwrap();
         assert_eq!(sent.status(), 202, "{id}");
-        std::mem::take(&mut *server.gateway.delivered.lock())
+        let gateway = &server.gateway;
+        (
+            std::mem::take(&mut *gateway.asked.lock()),
+            std::mem::take(&mut *gateway.delivered.lock()),
+        )
     };
-    let delivered = post(&format!("{TASK}/c.1")).await;
-    let sessions: Vec<_> = delivered.iter().map(|(to, _)| to.as_str()).collect();
-    assert_eq!(sessions, [LIVE, TASK]);
-    let Body::Single(Message::Response(response)) = &delivered[1].1 else {
-        panic!("it is a response");
+    let (asked, delivered) = post(&format!("{TASK}/c.1")).await;
+    assert!(delivered.is_empty());
+    let [
+        (
+            task,
+            TaskRequest::Answer {
+                answers,
+                awaits_question: true,
+            },
+        ),
+    ] = &asked[..]
+    else {
+        panic!("{asked:?}");
     };
-    assert_eq!(response.id, RequestId::from_string("c.1"));
+    assert_eq!((task.as_str(), answers[0].key.as_str()), (TASK, "c.1"));
     post("gone-task/c.1").await;
     for of_session in ["c.1", "live/c.1", "/c.1"] {
-        let delivered = post(of_session).await;
+        let (asked, delivered) = post(of_session).await;
+        assert!(asked.is_empty(), "{of_session}");
         assert_eq!(delivered.len(), 1, "{of_session}");
         assert_eq!(delivered[0].0, LIVE, "{of_session}");
     }
+    *server.gateway.offers_tasks.lock() = None;
+    let (asked, delivered) = post(&format!("{TASK}/c.1")).await;
+    assert!(asked.is_empty() && delivered.is_empty());
 }
 
 #[tokio::test]
 async fn a_client_has_more_time_while_the_task_asks() {
     let limit = std::time::Duration::from_secs(1);
     let server = Server::with(|config| config.timing.call_deadline = limit).await;
-    is_now(&server, &asking());
+    server.gateway.is_now(asking());
     let mut waiting = send(&server, "tasks/result", json!({"taskId": TASK})).await;
     assert_eq!(message(&mut waiting).await, question());
     tokio::time::sleep(limit + limit / 2).await;
-    is_now(&server, &json!({"status": "working"}));
-    changed(&server).await;
+    server.gateway.is_now(TaskState::Working);
     let answer = message(&mut waiting).await;
     assert_eq!(answer["error"]["code"], 50400, "{answer}");
 }
@@ -238,7 +272,6 @@ async fn a_client_that_goes_away_is_not_waited_for() {
         config.limits.requests = 1;
     })
     .await;
-    is_now(&server, &json!({"status": "working"}));
     let waiting = send(&server, "tasks/result", json!({"taskId": TASK})).await;
     let full = send(&server, "tasks/get", json!({"taskId": TASK})).await;
     assert_eq!(full.status(), 503);
@@ -255,7 +288,6 @@ async fn a_client_that_goes_away_is_not_waited_for() {
 #[tokio::test]
 async fn who_waits_is_sent_away_when_the_node_ends() {
     let server = Server::start().await;
-    is_now(&server, &json!({"status": "working"}));
     let waiting = send(&server, "tasks/result", json!({"taskId": TASK})).await;
     assert_eq!(waiting.headers()["content-type"], "text/event-stream");
     server.load.end_waits();
@@ -267,7 +299,6 @@ async fn who_waits_is_sent_away_when_the_node_ends() {
 async fn no_wait_is_longer_than_a_call() {
     let limit = std::time::Duration::from_millis(400);
     let server = Server::with(|config| config.timing.call_deadline = limit).await;
-    is_now(&server, &json!({"status": "working"}));
     let waiting = send(&server, "tasks/result", json!({"taskId": TASK})).await;
     let text = waiting.text().await.unwrap();
     assert!(text.contains("50400"), "{text}");

@@ -1,9 +1,12 @@
+//! `subscriptions/listen`.
+
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use shoal_ports::{ClusterEvent, ResourceUpdated, SessionId};
-use shoal_protocol::RawJson;
-use tokio::time::timeout;
+use shoal_ports::ResourceUpdated;
+use shoal_protocol::task::{InputRequest, TaskEnd, TaskState};
+use shoal_protocol::{Method, RawJson};
 
 use crate::dispatcher::{UPDATES, just_started};
 use crate::gateway::TASK;
@@ -145,48 +148,21 @@ async fn listen_to_tasks(server: &Server, ids: &[&str]) -> (Events, Value) {
     (events, first["params"]["notifications"].clone())
 }
 
-fn task_is(server: &Server, task: &Value) {
-    server.gateway.task.lock().0 = RawJson::of(task);
-}
-
-async fn task_changed(server: &Server) {
-    changed(server, TASK).await;
-}
-
-async fn changed(server: &Server, task: &str) {
-    let task = SessionId::new(task);
-    let event = ClusterEvent::TaskChanged { task };
-    server.bus.publish(event).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_task_whose_change_may_have_been_missed_is_told_of_at_once() {
-    let server = Server::start().await;
-    task_is(&server, &json!({"taskId": TASK, "status": "working"}));
-    let (mut events, _) = listen_to_tasks(&server, &[TASK]).await;
-    assert_eq!(events.message().await["params"]["status"], "working");
-    task_is(&server, &json!({"taskId": TASK, "status": "cancelled"}));
-    for _ in 0..2000 {
-        changed(&server, "another").await;
-    }
-    let told = timeout(Duration::from_secs(5), events.message());
-    let told = told
-        .await
-        .expect("sooner than the task is asked for anyway");
-    assert_eq!(told["params"]["status"], "cancelled");
-}
-
 #[tokio::test]
 async fn only_tasks_that_the_caller_may_ask_for_are_told_of() {
     let server = Server::start().await;
-    task_is(&server, &json!({"taskId": TASK, "status": "working"}));
     let ids = ["others-task", TASK, "live", "", TASK];
     let (mut events, honoured) = listen_to_tasks(&server, &ids).await;
     assert_eq!(honoured, json!({"taskIds": [TASK]}));
     let told = events.message().await;
     assert_eq!(told["method"], "notifications/tasks");
-    let expected = json!({"taskId": TASK, "status": "working", "_meta": {SUBSCRIPTION: 7}});
-    assert_eq!(told["params"], expected);
+    let params = &told["params"];
+    assert_eq!(
+        (&params["taskId"], &params["status"]),
+        (&json!(TASK), &json!("working"))
+    );
+    assert_eq!(params["_meta"], json!({SUBSCRIPTION: 7}));
+    assert!(params.get("resultType").is_none(), "{told}");
 
     let server = Server::with(|config| config.tasks.enabled = false).await;
     let (_events, honoured) = listen_to_tasks(&server, &[TASK]).await;
@@ -196,54 +172,54 @@ async fn only_tasks_that_the_caller_may_ask_for_are_told_of() {
 #[tokio::test]
 async fn a_task_is_told_of_when_its_status_is_another_and_never_after_its_end() {
     let server = Server::start().await;
-    task_is(&server, &json!({"status": "working"}));
     let (mut events, _) = listen_to_tasks(&server, &[TASK]).await;
     assert_eq!(events.message().await["params"]["status"], "working");
 
-    let asked = server.gateway.task.lock().1;
-    task_is(&server, &json!({"status": "working", "ttlMs": 7}));
-    task_changed(&server).await;
-    while server.gateway.task.lock().1 == asked {
-        tokio::task::yield_now().await;
+    let gateway = &server.gateway;
+    gateway.is_watched(1).await;
+    gateway.task.send_modify(|task| task.ttl_ms = 7);
+    let question = InputRequest {
+        method: Method::RootsList,
+        params: None,
+    };
+    let mut questions = BTreeMap::new();
+    let mut told_of = json!({});
+    for key in ["k", "l"] {
+        questions.insert(key.to_owned(), question.clone());
+        told_of[key] = json!({"method": "roots/list"});
+        gateway.is_now(TaskState::InputRequired(questions.clone()));
+        let told = events.message().await;
+        assert_eq!(told["params"]["status"], "input_required");
+        assert_eq!(told["params"]["inputRequests"], told_of);
     }
-    let question = json!({"k": {"method": "roots/list"}});
-    task_is(
-        &server,
-        &json!({"status": "input_required", "inputRequests": question}),
-    );
-    task_changed(&server).await;
-    let told = events.message().await;
-    assert_eq!(told["params"]["inputRequests"], question);
-    let questions = json!({"k": {"method": "roots/list"}, "l": {"method": "roots/list"}});
-    task_is(
-        &server,
-        &json!({"status": "input_required", "inputRequests": questions}),
-    );
-    task_changed(&server).await;
-    let told = events.message().await;
-    assert_eq!(told["params"]["inputRequests"], questions);
 
-    let result = json!({"content": []});
-    task_is(
-        &server,
-        &json!({"status": "completed", "resultType": "complete", "result": result}),
-    );
-    task_changed(&server).await;
+    let result = RawJson::from_static(r#"{"content":[]}"#);
+    gateway.is_now(TaskState::Ended(TaskEnd::Completed(result)));
     let told = events.message().await;
+    let result = json!({"content": [], "resultType": "complete"});
     assert_eq!(told["params"]["result"], result);
-    assert!(told["params"].get("resultType").is_none(), "{told}");
 
-    // The former owner does not know yet that it lost the task.
-    task_is(&server, &json!({"status": "working"}));
-    task_changed(&server).await;
-    let tools = json!({"notifications": {"taskIds": [TASK]}});
-    drop(
-        declared(&server, "subscriptions/listen", tools)
-            .send()
-            .await
-            .unwrap(),
-    );
+    let asked = gateway.asked.lock().len();
+    gateway.is_now(TaskState::Working);
     server.drain.cancel();
     let last = events.message().await;
     assert_eq!(last["result"]["resultType"], "complete", "{last}");
+    assert_eq!(
+        gateway.asked.lock().len(),
+        asked,
+        "a task that has ended is not watched"
+    );
+}
+
+#[tokio::test]
+async fn a_listener_that_goes_away_waits_no_longer() {
+    let server = Server::start().await;
+    let (mut events, _) = listen_to_tasks(&server, &[TASK]).await;
+    events.message().await;
+    server.gateway.is_watched(1).await;
+    assert_eq!(server.gateway.task.receiver_count(), 1);
+    drop(events);
+    while server.gateway.task.receiver_count() > 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
 }

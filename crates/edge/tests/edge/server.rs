@@ -7,8 +7,7 @@ use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use shoal_auth::NoAuthentication;
 use shoal_edge::{Edge, EdgeConfig, EdgeService, Load, Recorder};
-use shoal_ports::memory::{MemoryLimits, MemoryStore};
-use shoal_ports::{Authenticator, ClusterBus};
+use shoal_ports::Authenticator;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -20,7 +19,6 @@ use crate::gateway::{FakeGateway, LIVE};
 pub(crate) struct Server {
     pub(crate) gateway: Arc<FakeGateway>,
     pub(crate) dispatcher: Arc<FakeDispatcher>,
-    pub(crate) bus: Arc<dyn ClusterBus>,
     pub(crate) drain: CancellationToken,
     pub(crate) load: Load,
     pub(crate) recorder: Recorder,
@@ -67,11 +65,9 @@ impl Server {
         config.timing.stream_after = Duration::from_millis(100);
         set(&mut config);
         let (gateway, dispatcher) = (FakeGateway::new(), FakeDispatcher::new());
-        let bus = MemoryStore::new(MemoryLimits::default()).into_store().bus;
         let edge = Edge {
             gateway: gateway.clone(),
             dispatcher: dispatcher.clone(),
-            bus: bus.clone(),
             authenticator,
             config,
             drain: CancellationToken::new(),
@@ -84,7 +80,6 @@ impl Server {
         Self {
             gateway,
             dispatcher,
-            bus,
             drain,
             load,
             recorder,

@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use reqwest::{RequestBuilder, StatusCode};
 use serde_json::{Value, json};
-use shoal_ports::{GatewayError, WorkerId};
-use shoal_protocol::{Body, Message, Method};
+use shoal_ports::{GatewayError, TaskRequest};
+use shoal_protocol::Method;
 use tokio::task::JoinHandle;
 
 use crate::dispatcher::RunningFake;
@@ -61,25 +61,23 @@ async fn a_call_that_lasts_is_given_to_a_session_of_its_own() {
     let server = hurried().await;
     let (_, body) = json_of(declared(&server, "tools/call", tool("long-write"))).await;
     assert_eq!(body["result"]["resultType"], "task", "{body}");
-    let delivered = server.gateway.delivered.lock().clone();
-    let methods: Vec<_> = delivered
-        .iter()
-        .map(|(session, body)| match body {
-            Body::Single(Message::Request(request)) => (session.as_str(), request.method.clone()),
-            other => panic!("{other:?}"),
-        })
-        .collect();
-    assert_eq!(
-        methods,
-        [(TASK, Method::ToolsCall), (TASK, Method::TasksGet)]
-    );
-    let Body::Single(Message::Request(call)) = &delivered[0].1 else {
-        panic!("it is a request");
+    assert_eq!(body["result"]["taskId"], TASK);
+    let adopted = server.gateway.adopted.lock().clone();
+    let [(task, call)] = &adopted[..] else {
+        panic!("once: {adopted:?}");
     };
-    let params = call.params.as_ref().unwrap().as_str();
+    assert_eq!((task.as_str(), call.repeated), (TASK, false));
+    assert_eq!(call.request.method, Method::ToolsCall);
+    let params = call.request.params.as_ref().unwrap().as_str();
     assert!(!params.contains("clientCapabilities"), "{params}");
-    let worker = server.gateway.bindings.lock()[0].1.clone();
-    assert_eq!(worker, Some(WorkerId::new("w")));
+    let capabilities = call.client.capabilities.as_str();
+    assert!(
+        capabilities.contains("io.modelcontextprotocol/tasks"),
+        "{capabilities}"
+    );
+    assert_eq!(call.binding.worker.as_str(), "w");
+    assert!(server.gateway.delivered.lock().is_empty());
+    assert_eq!(server.gateway.opens.load(Ordering::Relaxed), 0);
     assert!(server.dispatcher.cancelled.borrow().is_empty());
 }
 
@@ -87,15 +85,17 @@ async fn a_call_that_lasts_is_given_to_a_session_of_its_own() {
 async fn a_call_that_cannot_become_a_task_goes_on_as_it_was() {
     let server = hurried().await;
     let refusal = GatewayError::Internal("no room".to_owned());
-    *server.gateway.opening.lock() = Some(refusal);
+    server.gateway.adopting.lock().push(refusal);
     let call = tokio::spawn(json_of(declared(&server, "tools/call", tool("long-write"))));
     let mut running = server.dispatcher.call().await;
-    while server.gateway.opens.load(Ordering::Relaxed) == 0 {
+    while server.gateway.adopted.lock().is_empty() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     running.finish(r#"{"resultType":"complete","n":1}"#).await;
     let (_, body) = call.await.unwrap();
     assert_eq!(body["result"]["n"], 1, "{body}");
+    assert_eq!(server.gateway.adopted.lock().len(), 1);
+    assert!(server.gateway.closed.borrow().is_empty());
 }
 
 async fn due(server: &Server) -> (JoinHandle<(StatusCode, Value)>, RunningFake) {
@@ -114,7 +114,7 @@ async fn due(server: &Server) -> (JoinHandle<(StatusCode, Value)>, RunningFake) 
 async fn a_call_becomes_a_task_once_no_answer_is_on_its_way_to_it() {
     let server = hurried().await;
     let (call, _running) = due(&server).await;
-    assert!(!call.is_finished() && server.gateway.delivered.lock().is_empty());
+    assert!(!call.is_finished() && server.gateway.adopted.lock().is_empty());
     server.dispatcher.under_way.send_replace(false);
     let (_, body) = call.await.unwrap();
     assert_eq!(body["result"]["resultType"], "task", "{body}");
@@ -134,22 +134,56 @@ async fn a_call_whose_answer_is_on_its_way_ends_as_any_other() {
     call.abort();
     let why = server.dispatcher.was_cancelled().await;
     assert_eq!(why, "the client closed the connection");
-    assert!(server.gateway.delivered.lock().is_empty());
+    assert!(server.gateway.adopted.lock().is_empty());
 }
 
 #[tokio::test]
-async fn a_task_that_has_the_call_is_asked_until_it_answers() {
+async fn a_task_that_may_have_the_call_is_asked_again_until_it_answers() {
     let server = hurried().await;
-    let away = GatewayError::Unavailable {
-        reason: "the store is away".to_owned(),
-        retry_after: Duration::from_secs(1),
+    let lost = GatewayError::Unreachable {
+        reason: "its node was lost".to_owned(),
     };
-    *server.gateway.getting.lock() = Some(away);
+    *server.gateway.adopting.lock() = vec![lost.clone(), lost];
     let call = declared(&server, "tools/call", tool("long-write"));
     let told = call.send().await.unwrap().text().await.unwrap();
     assert!(told.contains(r#""resultType":"task""#), "{told}");
-    assert!(server.gateway.getting.lock().is_none(), "it was away once");
+    let adopted = server.gateway.adopted.lock().clone();
+    let attempts: Vec<_> = adopted
+        .iter()
+        .map(|(task, call)| (&**task, call.repeated))
+        .collect();
+    assert_eq!(attempts, [(TASK, false), (TASK, true), (TASK, true)]);
+    let calls: Vec<_> = adopted.iter().map(|(_, call)| call.call).collect();
+    assert!(calls.iter().all(|call| *call == calls[0]), "{calls:?}");
     assert!(server.gateway.closed.borrow().is_empty());
+}
+
+#[tokio::test]
+async fn the_answers_to_questions_go_to_the_owner_of_the_task() {
+    let server = hurried().await;
+    let answers = json!({"c.1": {"action": "accept"}, "c.2": {}});
+    let update = json!({"taskId": TASK, "inputResponses": answers});
+    let (_, body) = json_of(declared(&server, "tasks/update", update)).await;
+    assert_eq!(body["result"], json!({"resultType": "complete"}), "{body}");
+    let (_, body) = json_of(declared(&server, "tasks/cancel", json!({"taskId": TASK}))).await;
+    assert_eq!(body["result"], json!({"resultType": "complete"}), "{body}");
+    let asked = server.gateway.asked.lock().clone();
+    let [
+        (_, TaskRequest::Answer { answers, .. }),
+        (_, TaskRequest::Cancel),
+    ] = &asked[..]
+    else {
+        panic!("{asked:?}");
+    };
+    let keys: Vec<_> = answers.iter().map(|answer| answer.key.as_str()).collect();
+    assert_eq!(keys, ["c.1", "c.2"]);
+    for malformed in [json!({}), json!({"inputResponses": {"c.1": 5}})] {
+        let mut update = malformed;
+        update["taskId"] = TASK.into();
+        let (_, body) = json_of(declared(&server, "tasks/update", update)).await;
+        assert_eq!(body["error"]["code"], -32602, "{body}");
+    }
+    assert_eq!(server.gateway.asked.lock().len(), 2);
 }
 
 #[tokio::test]
@@ -161,12 +195,12 @@ async fn neither_who_does_not_ask_for_tasks_nor_a_tool_that_forbids_them_gets_on
     ] {
         let call = tokio::spawn(json_of(request));
         let mut running = server.dispatcher.call().await;
-        let opened = server.gateway.opens.load(Ordering::Relaxed);
+        let adopted = server.gateway.adopted.lock().len();
         let later = tokio::spawn(json_of(declared(&server, "tools/call", tool("long-write"))));
         let _running = server.dispatcher.call().await;
         let (_, body) = later.await.unwrap();
         assert_eq!(body["result"]["resultType"], "task", "{body}");
-        assert_eq!(server.gateway.opens.load(Ordering::Relaxed), opened + 1);
+        assert_eq!(server.gateway.adopted.lock().len(), adopted + 1);
         running.finish(r#"{"resultType":"complete"}"#).await;
         let (_, body) = call.await.unwrap();
         assert_eq!(body["result"]["resultType"], "complete", "{body}");
@@ -193,7 +227,7 @@ async fn what_needs_tasks_is_refused_to_who_does_not_declare_them() {
         let required = &body["error"]["data"]["requiredCapabilities"]["extensions"];
         assert_eq!(*required, json!({"io.modelcontextprotocol/tasks": {}}));
     }
-    assert!(server.gateway.delivered.lock().is_empty());
+    assert!(server.gateway.asked.lock().is_empty());
 }
 
 #[tokio::test]

@@ -7,21 +7,13 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use crate::{ClusterEvent, NodeId, SessionId, Store};
+use crate::{ClusterEvent, NodeId, Store};
 
 pub(super) async fn delivery(store: &Store) {
     let (mut one, mut two) = (store.bus.subscribe(), store.bus.subscribe());
-    let events = [
-        ClusterEvent::TaskChanged {
-            task: SessionId::new("t"),
-        },
-        ClusterEvent::NodeLeft {
-            node: NodeId::new("n"),
-        },
-        ClusterEvent::TaskChanged {
-            task: SessionId::new("u"),
-        },
-    ];
+    let events = ["n", "m", "o"].map(|node| ClusterEvent::NodeLeft {
+        node: NodeId::new(node),
+    });
     for event in &events {
         store.bus.publish(event.clone()).await.unwrap();
     }

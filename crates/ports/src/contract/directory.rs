@@ -8,7 +8,38 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::{LONG, node, session};
-use crate::{Evidence, Renewal, SessionId, Store, StoreError};
+use crate::{Evidence, NewSession, Principal, Renewal, SessionId, Store, StoreError};
+
+pub(super) async fn a_session_is_created_once(store: &Store) {
+    let id = SessionId::random();
+    let create = |owner: &str, record: &'static [u8]| {
+        store.directory.create(NewSession {
+            session: id.clone(),
+            principal: Principal::new("somebody"),
+            owner: node(owner),
+            record: Bytes::from_static(record),
+            idle: LONG,
+        })
+    };
+    for owner in ["a", "b"] {
+        let renewed = store.directory.renew_lease(&node(owner), LONG).await;
+        renewed.unwrap();
+    }
+    let first = create("a", b"one").await.unwrap();
+    assert_eq!(create("b", b"two").await, Err(StoreError::Held));
+    assert_eq!(
+        create("a", b"two").await,
+        Ok(first),
+        "an owner may repeat its step"
+    );
+    let claim = store.directory.claim(&id, &node("a")).await.unwrap();
+    assert_eq!(claim.record, Bytes::from_static(b"one"));
+    assert_eq!(
+        create("a", b"two").await,
+        Err(StoreError::Held),
+        "a claimed session is not created again"
+    );
+}
 
 pub(super) async fn ownership(store: &Store) {
     let directory = &store.directory;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use dashmap::mapref::entry::Entry;
 use parking_lot::Mutex;
 use shoal_protocol::StreamId;
 use tokio::time::Instant;
@@ -52,9 +53,22 @@ impl Directory for MemoryStore {
             deliveries: HashMap::new(),
             bytes: 0,
         };
-        self.data
-            .sessions
-            .insert(new.session, Arc::new(Mutex::new(data)));
+        let data = Arc::new(Mutex::new(data));
+        match self.data.sessions.entry(new.session) {
+            Entry::Vacant(free) => drop(free.insert(data)),
+            Entry::Occupied(mut known) => {
+                let (is_there, is_same) = {
+                    let (known, new) = (known.get().lock(), data.lock());
+                    let is_same = known.epoch == epoch && known.owner == new.owner;
+                    (known.expires > Instant::now(), is_same)
+                };
+                match (is_there, is_same) {
+                    (true, true) => {}
+                    (true, false) => return Err(StoreError::Held),
+                    (false, _) => drop(known.insert(data)),
+                }
+            }
+        }
         Ok(epoch)
     }
 

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 
-use super::{Task, TaskEnd, TaskState, timestamp};
+use super::{InputRequest, Task, TaskEnd, TaskState, timestamp};
 use crate::{
-    ClientCapability, Method, Outcome, PROTOCOL_VERSION, RawJson, RawObject, Request, RequestId,
-    Revision, RpcError, code, declares, error_response, request, response, shown,
+    ClientCapability, RawJson, RawObject, RequestId, RpcError, code, declares, error_response,
+    request, response, shown,
 };
 
 /// The `_meta` member with the task of a message.
@@ -44,53 +44,31 @@ pub fn asks_for_task(params: Option<&RawJson>) -> Result<bool, RpcError> {
     }
 }
 
-/// Makes the parameters of a request about a task that wants the answer in the form of 2025-11-25.
-#[must_use]
-pub fn params_of(task: &str) -> RawJson {
-    let mut meta = RawObject::default();
-    let revision = Revision::LATEST_LEGACY.as_str();
-    meta.set(PROTOCOL_VERSION, RawJson::of(revision));
-    let mut params = RawObject::default();
-    params.set("taskId", RawJson::of(task));
-    params.set("_meta", meta.to_json());
-    params.to_json()
-}
-
-/// Whether a request about a task wants the form of 2025-11-25.
-pub fn is_asked(request: &Request) -> bool {
-    let params = request.params.as_ref();
-    let meta = params.and_then(|params| params.member("_meta"));
-    let version = meta.and_then(|meta| meta.member(PROTOCOL_VERSION)?.string());
-    version.is_some_and(|version| version == Revision::LATEST_LEGACY.as_str())
-}
-
-/// Returns the error for cancelling an ended task.
+/// Returns the error for cancelling a task that has ended.
 pub fn is_over_already(status: &str) -> RpcError {
     let message = format!("cannot cancel the task: it is in the terminal status {status:?}");
     RpcError::invalid_params(message)
 }
 
-/// Responds to `tasks/result` from a `GetTaskResult` of 2026-07-28.
-pub fn response_of(id: &RequestId, task_id: &str, task: &RawJson) -> Bytes {
-    match outcome_of(task_id, task) {
-        Outcome::Result(result) => response(id, &result),
-        Outcome::Error(error) => error_response(id, &error),
-    }
-}
-
-fn outcome_of(task_id: &str, task: &RawJson) -> Outcome {
-    if let Some(error) = task.member("error") {
-        return Outcome::Error(RpcError::from_json(&error));
-    }
-    let Some(result) = task.member("result") else {
-        let cancelled = RpcError::new(code::REQUEST_CANCELLED, "the call was cancelled");
-        return Outcome::Error(cancelled);
+/// Makes the response to `tasks/result`. `None` if the task has not ended.
+pub fn response_of(id: &RequestId, task: &Task) -> Option<Bytes> {
+    let TaskState::Ended(end) = &task.state else {
+        return None;
     };
-    let mut result = RawObject::of(&result).unwrap_or_default();
-    // Only 2026-07-28 has this member.
-    result.remove("resultType");
-    relate(&mut result, task_id);
-    Outcome::Result(result.to_json())
+    Some(match end {
+        TaskEnd::Completed(result) => {
+            let mut result = RawObject::of(result).unwrap_or_default();
+            // Only 2026-07-28 has this member.
+            result.remove("resultType");
+            relate(&mut result, &task.id);
+            response(id, &result.to_json())
+        }
+        TaskEnd::Failed(error) => error_response(id, &RpcError::from_json(error)),
+        TaskEnd::Cancelled => {
+            let cancelled = RpcError::new(code::REQUEST_CANCELLED, "the call was cancelled");
+            error_response(id, &cancelled)
+        }
+    })
 }
 
 fn relate(message: &mut RawObject, task_id: &str) {
@@ -111,22 +89,25 @@ pub struct Question {
     pub message: Bytes,
 }
 
-/// Reads open questions from a `GetTaskResult` of 2026-07-28, for a client with these `capabilities`.
-pub fn questions_of(task_id: &str, task: &RawJson, capabilities: &RawJson) -> Vec<Question> {
-    let open = task.member("inputRequests");
-    let open = open.as_ref().and_then(RawObject::of).unwrap_or_default();
-    let question = |(key, asked): (String, RawJson)| {
-        let method = Method::from_name(&asked.member("method")?.string()?);
-        let params = asked.member("params");
-        let needed = ClientCapability::needed_by(&method, params.as_ref())?;
+/// Returns the open questions for a client with these `capabilities`.
+pub fn questions_of(task: &Task, capabilities: &RawJson) -> Vec<Question> {
+    let TaskState::InputRequired(open) = &task.state else {
+        return Vec::new();
+    };
+    let question = |(key, asked): (&String, &InputRequest)| {
+        let needed = ClientCapability::needed_by(&asked.method, asked.params.as_ref())?;
         if !declares(capabilities, needed) {
             return None;
         }
-        let mut params = params.as_ref().and_then(RawObject::of).unwrap_or_default();
-        relate(&mut params, task_id);
-        let id = question_id(task_id, &key);
-        let message = request(&id, method.as_str(), Some(&params.to_json()));
-        Some(Question { key, message })
+        let params = asked.params.as_ref();
+        let mut params = params.and_then(RawObject::of).unwrap_or_default();
+        relate(&mut params, &task.id);
+        let id = question_id(&task.id, key);
+        let message = request(&id, asked.method.as_str(), Some(&params.to_json()));
+        Some(Question {
+            key: key.clone(),
+            message,
+        })
     };
     open.iter().filter_map(question).collect()
 }
@@ -138,17 +119,17 @@ fn question_id(task_id: &str, key: &str) -> RequestId {
     RequestId::from_string(&format!("{task_id}{OF_TASK}{key}"))
 }
 
-/// Returns the task and key in a question's id.
-pub fn question_of(id: &RequestId) -> Option<(String, RequestId)> {
+/// Returns the task and the key that a question's id contains.
+pub fn question_of(id: &RequestId) -> Option<(String, String)> {
     let id = id.to_json().string()?;
     let (task_id, key) = id.rsplit_once(OF_TASK)?;
-    Some((task_id.to_owned(), RequestId::from_string(key)))
+    Some((task_id.to_owned(), key.to_owned()))
 }
 
-impl Task<'_> {
-    /// Returns the status. A tool that reports an error makes its task fail.
+impl Task {
+    /// Returns the task's status. A tool that reports an error makes its task fail.
     pub fn legacy_status(&self) -> &'static str {
-        match self.state {
+        match &self.state {
             TaskState::Working => "working",
             TaskState::InputRequired(_) => "input_required",
             TaskState::Ended(TaskEnd::Completed(result)) if says_error(result) => "failed",
@@ -160,7 +141,7 @@ impl Task<'_> {
 
     /// Writes a `Task`, also used as `GetTaskResult` and `CancelTaskResult`.
     pub fn to_legacy(&self) -> RawJson {
-        let message = match self.state {
+        let message = match &self.state {
             TaskState::Working | TaskState::Ended(TaskEnd::Cancelled) => None,
             TaskState::InputRequired(_) => {
                 Some("the tool asks its client: tasks/result brings the question".to_owned())
@@ -173,7 +154,7 @@ impl Task<'_> {
             }
         };
         let mut task = RawObject::default();
-        task.set("taskId", RawJson::of(self.id));
+        task.set("taskId", RawJson::of(&self.id));
         task.set("status", RawJson::of(self.legacy_status()));
         if let Some(message) = message {
             task.set("statusMessage", RawJson::of(&message));
@@ -218,15 +199,13 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::{
-        asks_for_task, is_asked, params_of, question_of, questions_of, response_of, with_tasks,
-    };
+    use super::{asks_for_task, question_of, questions_of, response_of, with_tasks};
     use crate::task::{InputRequest, Task, TaskEnd, TaskState};
-    use crate::{Body, Message, Method, RawJson, Request, RequestId};
+    use crate::{Body, Message, Method, RawJson, RequestId};
 
-    fn task(state: TaskState<'_>) -> Task<'_> {
+    fn task(state: TaskState) -> Task {
         Task {
-            id: "t",
+            id: "t".to_owned(),
             state,
             created_at: 0,
             updated_at: 1000,
@@ -235,7 +214,7 @@ mod tests {
         }
     }
 
-    fn written(state: TaskState<'_>) -> Value {
+    fn written(state: TaskState) -> Value {
         task(state).to_legacy().read().unwrap()
     }
 
@@ -268,39 +247,24 @@ mod tests {
     }
 
     #[test]
-    fn a_request_says_in_which_shape_it_wants_its_answer() {
-        let request = |params| Request {
-            id: RequestId::from_number(1),
-            method: Method::TasksGet,
-            params: Some(params),
-        };
-        assert!(is_asked(&request(params_of("t"))));
-        let modern =
-            json!({"taskId":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}});
-        assert!(!is_asked(&request(RawJson::of(&modern))));
-        assert!(!is_asked(&request(RawJson::of(&json!({"taskId":"t"})))));
-    }
-
-    #[test]
     fn a_task_has_the_members_of_the_revision_and_no_result() {
         let working = written(TaskState::Working);
         let expected = json!({"taskId":"t","status":"working","createdAt":"1970-01-01T00:00:00.000Z",
             "lastUpdatedAt":"1970-01-01T00:00:01.000Z","ttl":60000,"pollInterval":500});
         assert_eq!(working, expected);
         let end = TaskEnd::Completed(RawJson::from_static(r#"{"content":[]}"#));
-        let completed = written(TaskState::Ended(&end));
+        let completed = written(TaskState::Ended(end));
         assert_eq!(completed["status"], "completed");
         assert_eq!(completed.get("result"), None);
         let end = TaskEnd::Failed(RawJson::from_static(r#"{"code":1,"message":"m"}"#));
-        let failed = written(TaskState::Ended(&end));
+        let failed = written(TaskState::Ended(end));
         assert_eq!(
             (&failed["status"], &failed["statusMessage"]),
             (&json!("failed"), &json!("m"))
         );
-        let cancelled = written(TaskState::Ended(&TaskEnd::Cancelled));
+        let cancelled = written(TaskState::Ended(TaskEnd::Cancelled));
         assert_eq!(cancelled["status"], "cancelled");
-        let asked = BTreeMap::new();
-        let asking = written(TaskState::InputRequired(&asked));
+        let asking = written(TaskState::InputRequired(BTreeMap::new()));
         assert_eq!(asking["status"], "input_required");
     }
 
@@ -308,7 +272,7 @@ mod tests {
     fn a_tool_that_failed_has_a_task_that_failed() {
         let of = |result: &'static str| {
             let end = TaskEnd::Completed(RawJson::from_static(result));
-            written(TaskState::Ended(&end))
+            written(TaskState::Ended(end))
         };
         let said = of(r#"{"isError":true,"content":[{"type":"text","text":"no room"}]}"#);
         assert_eq!(said["status"], "failed");
@@ -338,9 +302,12 @@ mod tests {
                 },
             ),
         ]);
-        let task = task(TaskState::InputRequired(&open)).to_result();
+        let task = Task {
+            id: "t-task".to_owned(),
+            ..task(TaskState::InputRequired(open))
+        };
         let declared = RawJson::from_static(r#"{"elicitation":{},"roots":{}}"#);
-        let questions = questions_of("t-task", &task, &declared);
+        let questions = questions_of(&task, &declared);
         let keys: Vec<_> = questions.iter().map(|it| it.key.as_str()).collect();
         assert_eq!(keys, ["c.1", "c.3"]);
         let related = json!({"taskId":"t-task"});
@@ -356,9 +323,8 @@ mod tests {
             panic!("it is a request");
         };
         let of = question_of(&request.id);
-        let key = RequestId::from_string("c.3");
-        assert_eq!(of, Some(("t-task".to_owned(), key)));
-        assert!(questions_of("t", &task, &RawJson::from_static("{}")).is_empty());
+        assert_eq!(of, Some(("t-task".to_owned(), "c.3".to_owned())));
+        assert!(questions_of(&task, &RawJson::from_static("{}")).is_empty());
         for other in [RequestId::from_string("c.1"), RequestId::from_number(7)] {
             assert_eq!(question_of(&other), None);
         }
@@ -366,9 +332,8 @@ mod tests {
 
     #[test]
     fn the_result_is_what_the_call_would_have_been_answered_with() {
-        let of = |task: TaskState<'_>| -> Value {
-            let task = self::task(task).to_result();
-            let text = response_of(&RequestId::from_number(7), "t", &task);
+        let of = |state: TaskState| -> Value {
+            let text = response_of(&RequestId::from_number(7), &task(state)).unwrap();
             serde_json::from_slice(&text).unwrap()
         };
         let end = TaskEnd::Completed(RawJson::from_static(r#"{"content":[],"_meta":{"a":1}}"#));
@@ -376,15 +341,17 @@ mod tests {
         let result =
             json!({"content":[],"_meta":{"a":1,"io.modelcontextprotocol/related-task":related}});
         assert_eq!(
-            of(TaskState::Ended(&end)),
+            of(TaskState::Ended(end)),
             json!({"jsonrpc":"2.0","id":7,"result":result})
         );
         let end = TaskEnd::Failed(RawJson::from_static(
             r#"{"code":-32602,"message":"m","data":{"d":1}}"#,
         ));
         let error = json!({"code":-32602,"message":"m","data":{"d":1}});
-        assert_eq!(of(TaskState::Ended(&end))["error"], error);
-        let cancelled = of(TaskState::Ended(&TaskEnd::Cancelled));
+        assert_eq!(of(TaskState::Ended(end))["error"], error);
+        let cancelled = of(TaskState::Ended(TaskEnd::Cancelled));
         assert_eq!(cancelled["error"]["code"], -32800);
+        let working = task(TaskState::Working);
+        assert_eq!(response_of(&RequestId::from_number(7), &working), None);
     }
 }

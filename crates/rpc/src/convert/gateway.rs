@@ -20,7 +20,8 @@ pub(crate) fn open_out(open: OpenSession, relayed: bool) -> wire::Open {
     let transport = match open.transport {
         SessionTransport::Streamable => wire::Transport::Streamable,
         SessionTransport::SingleStream => wire::Transport::SingleStream,
-        SessionTransport::Task => wire::Transport::Task,
+        // A task's session begins with its call.
+        SessionTransport::Task => wire::Transport::Unspecified,
     };
     wire::Open {
         flight: 0,
@@ -35,7 +36,6 @@ pub(crate) fn open_out(open: OpenSession, relayed: bool) -> wire::Open {
 pub(crate) fn open_in(open: wire::Open) -> Result<OpenSession, Malformed> {
     let transport = match wire::Transport::try_from(open.transport) {
         Ok(wire::Transport::SingleStream) => SessionTransport::SingleStream,
-        Ok(wire::Transport::Task) => SessionTransport::Task,
         _ => SessionTransport::Streamable,
     };
     Ok(OpenSession {

@@ -2,15 +2,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use shoal_ports::{
-    Binding, DeliveryId, ForwardedHeaders, Grant, Memo, Post, Principal, Repeat, RequestPlan,
-    Route, SessionId, SessionRef, WorkerId,
+    Binding, DeliveryId, ForwardedHeaders, Grant, Memo, Post, Principal, Repeat, SessionId,
+    SessionRef, WorkerId,
 };
 use shoal_protocol::{
     Body, InvalidMessage, Message, Method, Notification, RawJson, Request, RequestId, Response,
     RpcError,
 };
 
-use super::call::{headers_in, headers_out, ledger_in, ledger_out, repeat_in, repeat_out};
+use super::call::{headers_in, headers_out, ledger_in, ledger_out, repeat_in};
 use super::outcome::{answer_in, answer_out, error_in, error_out};
 use super::trace::{trace_in, trace_out};
 use super::{duration, millis, sixteen, trusted};
@@ -20,10 +20,6 @@ use crate::proto::node::v1::member::Member;
 use crate::proto::types::v1::{self as types, Trace};
 
 pub(crate) fn deliver_out(to: &SessionRef, post: Post, relayed: bool) -> wire::Deliver {
-    let params = params_of(&post.body).cloned();
-    let plan = post
-        .adopts
-        .map(|plan| plan_out(Arc::unwrap_or_clone(plan), params.as_ref()));
     let (batch, members) = match post.body {
         Body::Single(message) => (false, vec![message_out(message)]),
         Body::Batch(members) => (true, members.into_iter().map(member_out).collect()),
@@ -39,7 +35,7 @@ pub(crate) fn deliver_out(to: &SessionRef, post: Post, relayed: bool) -> wire::D
         members,
         trace: trace_out(to.trace.as_ref()),
         hinted: to.hinted,
-        plan,
+        plan: None,
         headers: headers_out(&to.headers),
         grant: to.grant.as_ref().map(|grant| grant_out(grant)),
         binding: post.binding.map(|binding| wire::Binding {
@@ -61,17 +57,14 @@ pub(crate) fn deliver_in(said: wire::Deliver) -> Result<(SessionRef, Post), Malf
     };
     let mut to = session_in(said.session, said.principal, said.trace, said.hinted);
     let plan = said.plan.filter(|plan| plan.answer.is_none());
-    let binding = match (said.binding, &plan) {
+    let binding = match (said.binding, plan) {
         (Some(binding), _) => Some(binding_in(binding.worker, binding.ledger)?),
         (None, Some(plan)) if repeat_in(plan.durability) == Repeat::Never => {
-            Some(binding_in(plan.worker.clone(), plan.ledger)?)
+            Some(binding_in(plan.worker, plan.ledger)?)
         }
         (None, _) => None,
     };
-    let adopts = plan.filter(|_| to.session.is_task());
-    let adopts = adopts.map(|plan| plan_in(plan, params_of(&body)));
     let post = Post {
-        adopts: adopts.transpose()?.map(Arc::new),
         body,
         delivery: DeliveryId::from_bytes(sixteen(&said.delivery, "delivery id")?),
         repeated: said.repeated,
@@ -98,48 +91,6 @@ fn grant_in(said: wire::Grant) -> Grant {
         until: None,
         read: Memo::default(),
     }
-}
-
-fn params_of(body: &Body) -> Option<&RawJson> {
-    match body {
-        Body::Single(Message::Request(request)) => request.params.as_ref(),
-        _ => None,
-    }
-}
-
-fn plan_out(plan: RequestPlan, own: Option<&RawJson>) -> wire::Plan {
-    let RequestPlan {
-        repeat,
-        route,
-        worker,
-    } = plan;
-    let differs = |params: &RawJson| own.is_none_or(|own| own.as_bytes() != params.as_bytes());
-    wire::Plan {
-        answer: None,
-        durability: repeat_out(repeat).into(),
-        pool: route.pool.to_string(),
-        tool: route.tool.map(|tool| tool.to_string()),
-        params: route.params.filter(differs).map(RawJson::into_bytes),
-        worker: worker.worker.to_string(),
-        ledger: worker.ledger.map(ledger_out),
-        hold_ms: route.hold.map(millis),
-        rule: route.rule.map(|rule| rule.to_string()),
-    }
-}
-
-fn plan_in(said: wire::Plan, own: Option<&RawJson>) -> Result<RequestPlan, Malformed> {
-    let params = said.params.map(trusted);
-    Ok(RequestPlan {
-        repeat: repeat_in(said.durability),
-        route: Route {
-            pool: said.pool.into(),
-            tool: said.tool.map(Arc::from),
-            params: params.or_else(|| own.cloned()),
-            hold: said.hold_ms.map(duration),
-            rule: said.rule.map(Arc::from),
-        },
-        worker: binding_in(said.worker, said.ledger)?,
-    })
 }
 
 fn binding_in(worker: String, ledger: Option<types::Ledger>) -> Result<Binding, Malformed> {
@@ -237,10 +188,10 @@ pub(crate) fn request_in(request: wire::Request) -> Result<Request, Malformed> {
     })
 }
 
-fn id_out(id: RequestId) -> Bytes {
+pub(super) fn id_out(id: RequestId) -> Bytes {
     id.to_json().into_bytes()
 }
 
-fn id_in(id: Bytes) -> Result<RequestId, Malformed> {
+pub(super) fn id_in(id: Bytes) -> Result<RequestId, Malformed> {
     RequestId::from_json(&trusted(id)).map_err(|_| Malformed("request id"))
 }

@@ -18,10 +18,10 @@ use shoal_protocol::{Body, Message};
 use tokio::time::Instant;
 
 use self::strategies::{
-    binding, body, call, catalog, event, event_id, failure, grant, headers, item, outcome, plan,
-    plan_for, refusal, request, revision, text, trace, transport,
+    binding, body, call, catalog, event, event_id, failure, grant, headers, item, outcome, refusal,
+    repeat, request, revision, text, trace, transport,
 };
-use super::call::{call_in, call_out};
+use super::call::{call_in, call_out, ledger_out, repeat_out};
 use super::catalog::{announcement_in, announcement_out, load_in, load_out};
 use super::event::{event_in, event_out};
 use super::gateway::{
@@ -116,22 +116,14 @@ proptest! {
         principal in text(),
         trace in trace(),
         binding in option::of(binding()),
-        plan in option::of(plan()),
         headers in headers(),
         grant in option::of(grant()),
     ) {
-        let session = match plan {
-            Some(_) => SessionId::of_task_opened_by(&NodeId::new("n")).to_string(),
-            None => session,
-        };
         let mut to = session_in(session, principal, trace_out(trace.as_ref()), flags.2);
         to.headers = headers;
         to.grant = grant;
-        let adopts = plan_for(&body, plan);
-        let once = adopts.as_ref().filter(|plan| plan.repeat == Repeat::Never);
         let post = Post {
-            binding: binding.or_else(|| once.map(|plan| plan.worker.clone())),
-            adopts,
+            binding,
             body,
             delivery: DeliveryId::from_bytes(delivery),
             repeated: flags.0,
@@ -147,15 +139,18 @@ proptest! {
 
     /// Only the worker counts, and only if the request runs once.
     #[test]
-    fn plans_of_earlier_edges(request in request(), plan in plan(), session in "[a-z]{8}") {
+    fn plans_of_earlier_edges(request in request(), binding in binding(), repeat in repeat()) {
         let body = Body::Single(Message::Request(request));
-        let to = session_in(session, "alice".to_owned(), None, false);
-        let adopts = plan_for(&body, Some(plan));
-        let once = adopts.as_ref().filter(|plan| plan.repeat == Repeat::Never);
-        let worker = once.map(|plan| plan.worker.clone());
-        let said = deliver_out(&to, Post { adopts, ..Post::new(body) }, false);
+        let to = session_in("s".to_owned(), "alice".to_owned(), None, false);
+        let mut said = deliver_out(&to, Post::new(body), false);
+        said.plan = Some(node::Plan {
+            durability: repeat_out(repeat).into(),
+            worker: binding.worker.to_string(),
+            ledger: binding.ledger.map(ledger_out),
+            ..node::Plan::default()
+        });
         let (_, post) = deliver_in(through(&said)).unwrap();
-        assert_eq!((post.binding, post.adopts.is_none()), (worker, true));
+        assert_eq!(post.binding, (repeat == Repeat::Never).then_some(binding));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use tonic::Streaming;
 
 use super::link::{Link, Passed, Reply};
 use crate::convert::gateway::{error_from_wire, event_id_in, opened_in};
+use crate::convert::task::{task_in, tasks_in};
 use crate::error::{LinkError, Malformed};
 use crate::link::events::LinkEvents;
 use crate::link::inbox::Inbox;
@@ -54,6 +55,10 @@ fn handle(link: &Arc<Link>, frame: SessionFrame) -> Result<(), LinkError> {
         Frame::Closed(said) => link.reply(said.flight, Reply::Closed),
         Frame::Failed(said) => {
             link.reply(said.flight, Reply::Failed(error_from_wire(said.error)));
+        }
+        Frame::Task(said) => link.reply(said.flight, Reply::Task(task_in(said))),
+        Frame::SessionTasks(said) => {
+            link.reply(said.flight, Reply::SessionTasks(tasks_in(said)));
         }
         Frame::StreamBegan(said) => {
             let cursor = said.cursor.ok_or(Malformed("stream: it has no cursor"))?;

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use shoal_ports::{EventStream, GatewayError, LazySender, Opened, lazy_channel};
+use shoal_ports::{EventStream, GatewayError, LazySender, Opened, SessionTasks, lazy_channel};
 use shoal_protocol::EventId;
+use shoal_protocol::task::Task;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -18,8 +19,8 @@ use crate::link::outbox::Outbox;
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::node::v1::{Detach, EdgeFrame, Item};
 
-/// When callers should retry if the link's queue is full.
-const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// When callers should retry if the link cannot carry their request now.
+pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 pub(super) struct Link {
     pub(super) outbox: Arc<Outbox<EdgeFrame>>,
@@ -46,11 +47,20 @@ pub(super) enum Reply {
     Accepted,
     Json(Bytes),
     Stream(EventStream),
+    Task(Task),
+    SessionTasks(Option<SessionTasks>),
     Closed,
     Failed(GatewayError),
 }
 
 impl Reply {
+    pub(super) fn into_task(self) -> Result<Task, GatewayError> {
+        match self {
+            Self::Task(task) => Ok(task),
+            other => Err(other.unexpected()),
+        }
+    }
+
     pub(super) fn unexpected(self) -> GatewayError {
         match self {
             Self::Failed(error) => error,

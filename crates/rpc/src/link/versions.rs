@@ -11,6 +11,8 @@ pub(crate) const STATE: u32 = 3;
 pub(crate) const STOPS: u32 = 5;
 /// Adds edges' bindings; the session's owner plans. Versions 4 and 5 had edges' plans.
 pub(crate) const BINDINGS: u32 = 6;
+/// Adds typed requests about tasks, and about the end of calls.
+pub(crate) const TASKS: u32 = 6;
 
 pub(crate) fn own(config: &LinkConfig) -> Versions {
     Versions {

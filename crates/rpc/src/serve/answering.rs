@@ -3,15 +3,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
-use shoal_ports::{Delivered, EventStream, GatewayError, Opened, StreamItem};
+use shoal_ports::{Delivered, EventStream, GatewayError, Opened, SessionTasks, StreamItem};
 use shoal_protocol::EventId;
+use shoal_protocol::task::Task;
 
 use super::drive::ServedRequests;
 use super::served_request::ServedRequest;
 use crate::convert::gateway::{error_to_wire, event_id_out, item_cost, item_out, opened_out};
+use crate::convert::task::{task_out, tasks_out};
 use crate::error::TooLong;
 use crate::link::outbox::{Outbox, Pushed};
+use crate::link::versions;
 use crate::proto::node::v1::session_frame::Frame;
 use crate::proto::node::v1::{Accepted, Closed, End, Failed, Json, SessionFrame, StreamBegan};
 
@@ -20,6 +22,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 pub(super) struct Answering {
     number: u64,
+    version: u32,
     flight: Arc<ServedRequest>,
     outbox: Arc<Outbox<SessionFrame>>,
     flights: Arc<ServedRequests>,
@@ -28,13 +31,14 @@ pub(super) struct Answering {
 
 impl Answering {
     pub(super) fn new(
-        number: u64,
+        (number, version): (u64, u32),
         flight: Arc<ServedRequest>,
         outbox: Arc<Outbox<SessionFrame>>,
         flights: Arc<ServedRequests>,
     ) -> Self {
         Self {
             number,
+            version,
             flight,
             outbox,
             flights,
@@ -73,7 +77,12 @@ impl Answering {
         let flight = self.number;
         match delivered {
             Some(Ok(Delivered::Json(text))) if once => self.end(Frame::Json(Json { flight, text })),
-            Some(Ok(Delivered::Json(text))) => self.json(text),
+            Some(Ok(Delivered::Json(text))) => self.with_room(Frame::Json(Json { flight, text })),
+            Some(Ok(Delivered::Task(_))) if self.version < versions::TASKS => {
+                let what = "the edge's release does not know a call that runs as a task";
+                self.failed(GatewayError::Internal(what.to_owned()));
+            }
+            Some(Ok(Delivered::Task(task))) => self.end(Frame::Task(task_out(flight, task))),
             Some(Ok(Delivered::Accepted)) => self.end(Frame::Accepted(Accepted { flight })),
             Some(Ok(Delivered::Stream(stream))) => self.stream(stream).await,
             Some(Err(error)) => self.failed(error),
@@ -97,6 +106,40 @@ impl Answering {
         }
     }
 
+    pub(super) fn adopted(self, adopted: Option<Result<Task, GatewayError>>) {
+        match adopted {
+            Some(Ok(task)) => self.end(Frame::Task(task_out(self.number, task))),
+            Some(Err(error)) => self.failed(error),
+            None => {}
+        }
+    }
+
+    /// Sends the answer to a request about a task, which the edge may repeat.
+    pub(super) fn task(self, task: Option<Result<Task, GatewayError>>) {
+        match task {
+            Some(Ok(task)) => self.with_room(Frame::Task(task_out(self.number, task))),
+            Some(Err(error)) => self.failed(error),
+            None => {}
+        }
+    }
+
+    pub(super) fn session_tasks(self, made: Option<Result<Option<SessionTasks>, GatewayError>>) {
+        match made {
+            Some(Ok(made)) => self.end(Frame::SessionTasks(tasks_out(self.number, made))),
+            Some(Err(error)) => self.failed(error),
+            None => {}
+        }
+    }
+
+    pub(super) fn over(self, over: Option<Result<(), GatewayError>>) {
+        let flight = self.number;
+        match over {
+            Some(Ok(())) => self.end(Frame::Accepted(Accepted { flight })),
+            Some(Err(error)) => self.failed(error),
+            None => {}
+        }
+    }
+
     pub(super) fn closed(self, closed: Option<Result<(), GatewayError>>) {
         let flight = self.number;
         match closed {
@@ -106,11 +149,10 @@ impl Answering {
         }
     }
 
-    /// Sends an answer as one frame, without credit. If the edge does not read, the link's queue
-    /// fills and refuses answers, and the edge may repeat those requests.
-    fn json(&self, text: Bytes) {
-        let flight = self.number;
-        match (self.outbox).push_with_room(flight, Frame::Json(Json { flight, text })) {
+    /// Sends an answer as one frame, which takes no credit. If the edge does not read, the limit of the link's queue
+    /// refuses answers, and the edge may repeat those requests.
+    fn with_room(&self, frame: Frame) {
+        match (self.outbox).push_with_room(self.number, frame) {
             Ok(Pushed::Queued | Pushed::Dropped) => self.done.store(true, Ordering::Relaxed),
             Ok(Pushed::Full) => self.failed(backed_up()),
             Err(too_long) => self.not_passed_on(too_long),

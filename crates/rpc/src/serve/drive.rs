@@ -12,6 +12,8 @@ use super::answering::Answering;
 use super::served_request::ServedRequest;
 use crate::convert::gateway::{event_id_in, open_in};
 use crate::convert::post::{deliver_in, session_in};
+use crate::convert::task::{adopt_in, ask_in};
+use crate::convert::until_over::until_over_in;
 use crate::error::LinkError;
 use crate::link::ByFlight;
 use crate::link::events::LinkEvents;
@@ -40,6 +42,7 @@ impl ServedRequests {
 pub(super) struct Drive {
     shared: Arc<GatewayLinksInner>,
     from: String,
+    version: u32,
     credit: i64,
     outbox: Arc<Outbox<SessionFrame>>,
     flights: Arc<ServedRequests>,
@@ -56,6 +59,7 @@ impl Drive {
         Self {
             shared,
             from,
+            version: peer.version,
             credit: peer.credit,
             outbox,
             flights: Arc::default(),
@@ -138,6 +142,54 @@ impl Drive {
                     answering.closed(closed);
                 });
             }
+            Frame::Adopt(said) => {
+                let (flight, relayed) = (said.flight, said.relayed);
+                let (to, call) = adopt_in(*said)?;
+                let Some(answering) = self.answer(flight)? else {
+                    return Ok(());
+                };
+                let gateway = self.shared.gateways.of(relayed);
+                tokio::spawn(Box::pin(async move {
+                    let task = answering.wait(gateway.adopt(&to, call)).await;
+                    answering.adopted(task);
+                }));
+            }
+            Frame::AskTask(said) => {
+                let (flight, relayed) = (said.flight, said.relayed);
+                let (to, request) = ask_in(said)?;
+                let Some(answering) = self.answer(flight)? else {
+                    return Ok(());
+                };
+                let gateway = self.shared.gateways.of(relayed);
+                tokio::spawn(Box::pin(async move {
+                    let task = answering.wait(gateway.ask_task(&to, request)).await;
+                    answering.task(task);
+                }));
+            }
+            Frame::ListTasks(said) => {
+                let session = session_in(said.session, said.principal, said.trace, said.hinted);
+                let Some(answering) = self.answer(said.flight)? else {
+                    return Ok(());
+                };
+                let gateway = self.shared.gateways.of(said.relayed);
+                tokio::spawn(async move {
+                    let made = answering.wait(gateway.tasks_of(&session)).await;
+                    answering.session_tasks(made);
+                });
+            }
+            Frame::UntilOver(said) => {
+                let (flight, relayed) = (said.flight, said.relayed);
+                let (to, requests) = until_over_in(said)?;
+                let Some(answering) = self.answer(flight)? else {
+                    return Ok(());
+                };
+                let gateway = self.shared.gateways.of(relayed);
+                tokio::spawn(async move {
+                    let over = answering.wait(gateway.until_over(&to, requests.as_deref()));
+                    let over = over.await;
+                    answering.over(over);
+                });
+            }
             Frame::Detach(said) => {
                 if let Some(flight) = self.flights.get(said.flight) {
                     flight.detach();
@@ -166,7 +218,7 @@ impl Drive {
             Entry::Vacant(free) => free.insert(Arc::clone(&flight)),
         };
         let (outbox, flights) = (Arc::clone(&self.outbox), Arc::clone(&self.flights));
-        let answering = Answering::new(number, flight, outbox, flights);
+        let answering = Answering::new((number, self.version), flight, outbox, flights);
         Ok((!answering.refused()).then_some(answering))
     }
 }

@@ -25,6 +25,7 @@ mod sight;
 mod steering;
 mod storm;
 mod streams;
+mod tasks;
 mod tls;
 mod unreachable;
 mod versions;

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Delivered, EventStream, GatewayError, LazySender, OpenSession, Opened, Post, SessionGateway,
-    SessionRef, StreamItem, lazy_channel,
+    AdoptCall, Delivered, EventStream, GatewayError, LazySender, OpenSession, Opened, Post,
+    SessionGateway, SessionId, SessionRef, SessionTasks, StreamItem, TaskRequest, lazy_channel,
 };
-use shoal_protocol::{EventId, StreamId};
+use shoal_protocol::task::Task;
+use shoal_protocol::{EventId, RequestId, StreamId};
 use tokio::sync::watch;
 
 #[derive(Clone, Debug)]
@@ -16,6 +17,10 @@ pub(crate) enum Asked {
     Deliver(SessionRef, Post),
     Listen(Option<EventId>),
     Close,
+    Adopt(SessionRef, AdoptCall),
+    Task(SessionRef, TaskRequest),
+    Tasks(SessionRef),
+    UntilOver(SessionRef, Option<Vec<RequestId>>),
 }
 
 pub(crate) enum Answer {
@@ -31,6 +36,7 @@ pub(crate) struct ScriptedGateway {
     pub(crate) asked: watch::Sender<Vec<Asked>>,
     pub(crate) answers: Mutex<VecDeque<Answer>>,
     pub(crate) opened: Mutex<Option<Result<Opened, GatewayError>>>,
+    pub(crate) tasks: Mutex<Option<SessionTasks>>,
     pub(crate) dropped: watch::Sender<usize>,
 }
 
@@ -41,6 +47,7 @@ impl ScriptedGateway {
             asked: watch::Sender::default(),
             answers: Mutex::default(),
             opened: Mutex::default(),
+            tasks: Mutex::default(),
             dropped: watch::Sender::default(),
         })
     }
@@ -132,5 +139,41 @@ impl SessionGateway for ScriptedGateway {
     async fn close(&self, _: &SessionRef) -> Result<(), GatewayError> {
         self.note(Asked::Close);
         self.answer().await.map(|_| ())
+    }
+
+    fn new_task(&self) -> Result<SessionId, GatewayError> {
+        Err(GatewayError::Internal(self.name.to_owned()))
+    }
+
+    async fn adopt(&self, to: &SessionRef, call: AdoptCall) -> Result<Task, GatewayError> {
+        self.note(Asked::Adopt(to.clone(), call));
+        task_of(self.answer().await?)
+    }
+
+    async fn ask_task(&self, to: &SessionRef, request: TaskRequest) -> Result<Task, GatewayError> {
+        self.note(Asked::Task(to.clone(), request));
+        task_of(self.answer().await?)
+    }
+
+    async fn until_over(
+        &self,
+        to: &SessionRef,
+        requests: Option<&[RequestId]>,
+    ) -> Result<(), GatewayError> {
+        let requests = requests.map(<[_]>::to_vec);
+        self.note(Asked::UntilOver(to.clone(), requests));
+        self.answer().await.map(|_| ())
+    }
+
+    async fn tasks_of(&self, session: &SessionRef) -> Result<Option<SessionTasks>, GatewayError> {
+        self.note(Asked::Tasks(session.clone()));
+        Ok(self.tasks.lock().clone())
+    }
+}
+
+fn task_of(delivered: Delivered) -> Result<Task, GatewayError> {
+    match delivered {
+        Delivered::Task(task) => Ok(task),
+        other => panic!("{other:?} is no task"),
     }
 }

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use shoal_ports::{
-    AskId, Binding, CallEventKind, GatewayError, NodeId, Post, SessionGateway, StateRequest,
-    StreamItem, WorkerId,
+    AskId, Binding, CallEventKind, GatewayError, NodeId, SessionGateway, StateRequest, StreamItem,
+    TaskRequest, WorkerId,
 };
 use shoal_protocol::{Outcome, RawJson};
 use shoal_rpc::proto::node::v1::node_link_client::NodeLinkClient;
@@ -126,6 +126,24 @@ async fn edges_and_session_nodes_of_all_versions_understand_one_another() {
                 assert_eq!(format!("{arrived:?}"), format!("{item:?}"));
             }
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_node_that_does_not_know_tasks_is_asked_nothing_about_them() {
+    within(async {
+        let node = Node::start(speaking(5)).await;
+        let address = node.address.to_string();
+        let gateway = RemoteGateway::new(NodeId::new("e"), None, &address, config());
+        let task = crate::gateway::session();
+        let refused = gateway.ask_task(&task, TaskRequest::Get).await;
+        let refused = refused.unwrap_err();
+        assert!(
+            matches!(refused, GatewayError::Unavailable { .. }),
+            "{refused}"
+        );
+        assert!(node.routing.asked.borrow().is_empty());
     })
     .await;
 }

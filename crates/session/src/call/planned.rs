@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures::future::Either;
 use shoal_ports::{
-    Binding, Call, CallFailure, CallOutcome, GatewayError, Planned, Repeat, RequestPlan, Retry,
-    SessionRef, SessionTransport,
+    Binding, Call, CallFailure, CallOutcome, GatewayError, Planned, Repeat, Retry, SessionRef,
+    SessionTransport,
 };
 use shoal_protocol::{RequestMeta, TraceContext};
 use shoal_telemetry::trace::names;
@@ -95,12 +95,6 @@ impl CallDriver {
             true => in_flight.repeats(answer),
             false => answer,
         })
-    }
-
-    /// Takes the plan of a call that already runs.
-    pub(crate) fn adopt(&self, in_flight: &mut InFlight, adopted: &RequestPlan) {
-        in_flight.plan.adopt(adopted.clone());
-        self.planned(in_flight);
     }
 
     fn planned(&self, in_flight: &mut InFlight) {

@@ -1,8 +1,11 @@
-//! Runs the call of a task: drops its messages and stores its end in the record of the task's session.
+//! Runs the call of a task: takes it over, drops its messages, and stores its end in the record of the task's session.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_ports::{CallFailure, CallOutcome, CallProgress, StoreError};
+use shoal_ports::{
+    AdoptCall, CallFailure, CallOutcome, CallProgress, GatewayError, SessionRef, StoreError,
+};
 use shoal_protocol::task::TaskEnd;
 use shoal_protocol::{Outcome, RawJson, RpcError, code, response};
 use tokio::time::{Instant, sleep};
@@ -12,12 +15,38 @@ use crate::actor::record::Step;
 use crate::clock::unix_millis;
 use crate::live::{LiveSession, store_failed};
 use crate::measure;
-use crate::state::Input;
+use crate::state::{AdmittedCall, Input};
 use crate::streams::Tail;
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 impl CallDriver {
+    /// Journals the call of a task that a worker runs already, and attaches to it.
+    ///
+    /// # Errors
+    /// If the call is not journaled.
+    pub(crate) async fn adopt(
+        self: &Arc<Self>,
+        live: &Arc<LiveSession>,
+        admitted: AdmittedCall,
+        adopted: AdoptCall,
+        to: &SessionRef,
+    ) -> Result<(), GatewayError> {
+        let mut in_flight = self.prepare(live, admitted, to);
+        let plan = &mut in_flight.plan;
+        plan.call.repeat = adopted.repeat;
+        plan.route = Some(adopted.route);
+        if plan.runs_once() {
+            in_flight.slot.run_once();
+            // The worker has the call already.
+            in_flight.came_bound_to(adopted.binding, true);
+        } else if self.dispatcher.takes(&adopted.binding.worker, plan) {
+            plan.worker = Some(adopted.binding);
+        }
+        let carried = self.carry_journaled(vec![in_flight], Vec::new(), adopted.call.into());
+        carried.await.map(drop)
+    }
+
     /// Stores the task's end, then closes the call's journal entry. In between, a next owner finds the end at the
     /// worker.
     pub(super) async fn finish_task(

@@ -4,8 +4,6 @@ mod as_task;
 mod batch;
 mod changing;
 mod initialized;
-mod task;
-mod until_over;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -53,16 +51,6 @@ impl Node {
         let (body, posting) = Posting::of(post, before);
         let (delivery, repeated) = (posting.delivery, posting.repeated);
         match body {
-            Body::Single(Message::Request(request)) if request.method.is_of_task() => {
-                Box::pin(self.deliver_to_task(to, request)).await.map(Some)
-            }
-            Body::Single(Message::Request(request)) if until_over::is_asked(&request) => {
-                let waiting = Box::pin(self.wait_until_over(to, &request));
-                waiting.await.map(Some)
-            }
-            Body::Single(Message::Response(response)) if to.session.is_task() => {
-                Box::pin(self.deliver_answer(to, response)).await.map(Some)
-            }
             Body::Single(message) if changes(&message) => {
                 let change = |reply| SessionMsg::Change {
                     message: message.clone(),
@@ -169,14 +157,7 @@ impl Node {
                 if let Some(binding) = posting.binding {
                     in_flight.came_bound_to(binding, again);
                 }
-                let answer = match posting.adopts {
-                    Some(adopted) => {
-                        self.driver.adopt(&mut in_flight, &adopted);
-                        None
-                    }
-                    None => self.driver.plan(&mut in_flight, again).await?,
-                };
-                match answer {
+                match self.driver.plan(&mut in_flight, again).await? {
                     None => self.driver.carry(in_flight, delivery).await,
                     Some(answer) => {
                         let answer = in_flight.refuse(answer)?;
@@ -278,7 +259,6 @@ impl Node {
             | Effect::Overloaded { .. }
             | Effect::TaskAnswer(_)
             | Effect::NotAskedYet
-            | Effect::TaskAnswers { .. }
             | Effect::TaskCancel { .. }
             | Effect::Ask(_)
             | Effect::AskRefused
@@ -305,7 +285,6 @@ struct Posting {
     repeated: bool,
     before: Before,
     binding: Option<Binding>,
-    adopts: Option<Arc<RequestPlan>>,
 }
 
 impl Posting {
@@ -315,7 +294,6 @@ impl Posting {
             delivery,
             repeated,
             binding,
-            adopts,
             repeat: _,
         } = post;
         let posting = Self {
@@ -323,7 +301,6 @@ impl Posting {
             repeated,
             before,
             binding,
-            adopts,
         };
         (body, posting)
     }
@@ -336,10 +313,9 @@ impl Posting {
         self.binding.is_some()
     }
 
-    /// Returns the id of a bound or adopted call. Other calls get new ids.
+    /// Returns the id of a bound call. Other calls get new ids.
     fn call(&self) -> Option<CallId> {
-        let has_id = self.is_bound() || self.adopts.is_some();
-        has_id.then(|| self.delivery.into())
+        self.is_bound().then(|| self.delivery.into())
     }
 
     fn input(&self, message: Message) -> Input {

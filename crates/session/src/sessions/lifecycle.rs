@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use futures::StreamExt as _;
 use shoal_ports::{
     Epoch, GatewayError, NewSession, OpenSession, Opened, SessionId, SessionRef, SessionTransport,
+    StoreError, TaskClient,
 };
 use shoal_protocol::RpcError;
 use shoal_telemetry::metrics::{ClaimReason, EndReason, metrics};
@@ -17,7 +18,7 @@ use super::{Node, Passive};
 use crate::clock::unix_millis;
 use crate::live::{LiveSession, store_failed};
 use crate::measure;
-use crate::record::Record;
+use crate::record::{Handshake, Record};
 use crate::state::{Came, Effect, Input, SessionState, handshake_of};
 use crate::stored::Share;
 use crate::task_adoption;
@@ -27,13 +28,15 @@ impl Node {
         if self.handing_over.load(Ordering::Acquire) {
             return Err(GatewayError::Moved { owner: None });
         }
+        if open.transport == SessionTransport::Task {
+            let error = RpcError::invalid_request("a task's session begins with its call");
+            return Err(GatewayError::Rejected(error));
+        }
         if let Some(initialize) = &open.initialize {
             handshake_of(initialize).map_err(GatewayError::Rejected)?;
         }
         self.stored.check(&open.principal)?;
-        if open.transport != SessionTransport::Task
-            && let Some(initialize) = &open.initialize
-        {
+        if let Some(initialize) = &open.initialize {
             let known = self.knows_enough(&initialize.method).await;
             known.map_err(|why| self.not_ready(why))?;
         }
@@ -42,14 +45,7 @@ impl Node {
     }
 
     async fn open_in(&self, place: Place, open: OpenSession) -> Result<Opened, GatewayError> {
-        let transport = open.transport;
-        let session = match transport {
-            SessionTransport::Task => SessionId::of_task_opened_by(&self.id),
-            SessionTransport::Streamable | SessionTransport::SingleStream => {
-                SessionId::opened_by(&self.id)
-            }
-        };
-        let principal = open.principal.clone();
+        let session = SessionId::opened_by(&self.id);
         let mut record = Record::new(open.principal, open.transport);
         record.opened_at = Some(unix_millis());
         let mut state = SessionState::new(session.clone(), record, self.limits());
@@ -65,6 +61,41 @@ impl Node {
                 return Err(GatewayError::Rejected(error));
             }
         };
+        let revision = state.revision();
+        let created = self.create(session.clone(), state, place).await;
+        created.map_err(|error| store_failed(&error, &self.config))?;
+        Ok(Opened {
+            session,
+            revision,
+            response,
+        })
+    }
+
+    /// Creates a task's session.
+    ///
+    /// # Errors
+    /// `Held` if the session exists.
+    pub(super) async fn create_task(
+        &self,
+        to: &SessionRef,
+        client: &TaskClient,
+        place: Place,
+    ) -> Result<Arc<LiveSession>, StoreError> {
+        let mut record = Record::new(to.principal.clone(), SessionTransport::Task);
+        record.opened_at = Some(unix_millis());
+        let mut state = SessionState::new(to.session.clone(), record, self.limits());
+        let facts = self.driver.dispatcher.facts().borrow().clone();
+        state.settle(Handshake::of_task(client), &facts);
+        self.create(to.session.clone(), state, place).await
+    }
+
+    async fn create(
+        &self,
+        session: SessionId,
+        state: SessionState,
+        place: Place,
+    ) -> Result<Arc<LiveSession>, StoreError> {
+        let principal = state.principal().clone();
         let record = state.record().to_bytes();
         let share = self.stored.share(&principal, record.len());
         let new = NewSession {
@@ -72,21 +103,14 @@ impl Node {
             principal,
             owner: self.id.clone(),
             record,
-            idle: self.config.record_life(transport),
+            idle: self.config.record_life(state.transport()),
         };
-        let directory = &self.driver.store.directory;
-        let epoch = directory.create(new).await;
+        let epoch = self.driver.store.directory.create(new).await;
         measure::claimed(ClaimReason::Created, &epoch);
-        let epoch = epoch.map_err(|error| store_failed(&error, &self.config))?;
-        let revision = state.revision();
-        let live = self.make_live(session.clone(), state, (epoch, share), BTreeSet::new());
-        self.table.enter(live, place);
+        let live = self.make_live(session, state, (epoch?, share), BTreeSet::new());
+        self.table.enter(live.clone(), place);
         metrics().sessions.created();
-        Ok(Opened {
-            session,
-            revision,
-            response,
-        })
+        Ok(live)
     }
 
     pub(super) fn make_live(

@@ -21,14 +21,12 @@ use crate::state::{Effect, Input, KeptLimits, Limits, News, TaskTimes};
 use crate::stored::Stored;
 use crate::streams::StreamCounters;
 use crate::task_adoption::TaskLists;
-use crate::task_news::TaskNews;
 
 pub(crate) struct Node {
     pub(crate) id: NodeId,
     pub(crate) config: Arc<SessionConfig>,
     pub(crate) driver: Arc<CallDriver>,
     pub(crate) subscribers: Subscribers,
-    pub(crate) task_news: TaskNews,
     pub(crate) task_lists: TaskLists,
     pub(crate) table: Table,
     pub(crate) places: Places,
@@ -80,7 +78,6 @@ impl Node {
             places: Places::new(config.clone()),
             config,
             subscribers: Subscribers::default(),
-            task_news: TaskNews::default(),
             task_lists: TaskLists::default(),
             table: Table::default(),
             locks: SessionLocks::default(),

@@ -66,7 +66,12 @@ impl Table {
         self.0.insert(live.id.clone(), Entry { held, place });
     }
 
-    /// Also returns a session that this node has lost.
+    /// Whether the session is live or passivated here, even if this node has lost it.
+    pub(super) fn holds(&self, session: &SessionId) -> bool {
+        self.0.contains_key(session)
+    }
+
+    /// Returns the session if it is live, even if this node has lost it.
     pub(super) fn live(&self, session: &SessionId) -> Option<Arc<LiveSession>> {
         self.0.get(session)?.held.live().cloned()
     }

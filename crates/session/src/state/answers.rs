@@ -31,7 +31,6 @@ impl SessionState {
             return Effect::None;
         };
         match self.admitted.running(call) {
-            Some(slot) if self.record.task.is_some() => self.task_answer(slot, ask, response),
             Some(slot) => Effect::Answer {
                 slot,
                 ask,

@@ -40,15 +40,19 @@ impl SessionState {
         match handshake {
             Ok(handshake) => {
                 let greeting = self.greeting(request, &handshake, facts);
-                self.record.handshake = Some(handshake);
-                let versions = self.versions(facts);
-                self.record.announced = versions;
-                self.told = versions;
-                self.caller = Arc::new(caller_of(&self.session, &self.record));
+                self.settle(handshake, facts);
                 Effect::RespondAndSave(greeting)
             }
             Err(error) => Effect::Respond(error_response(&request.id, &error)),
         }
+    }
+
+    pub(crate) fn settle(&mut self, handshake: Handshake, facts: &ServerFacts) {
+        self.record.handshake = Some(handshake);
+        let versions = self.versions(facts);
+        self.record.announced = versions;
+        self.told = versions;
+        self.caller = Arc::new(caller_of(&self.session, &self.record));
     }
 
     fn greeting(&self, request: &Request, handshake: &Handshake, facts: &ServerFacts) -> Bytes {
@@ -85,7 +89,7 @@ pub(crate) fn handshake_of(request: &Request) -> Result<Handshake, RpcError> {
     };
     Ok(Handshake {
         revision: Revision::negotiate(&requested),
-        client_info: object("clientInfo")?,
+        client_info: Some(object("clientInfo")?),
         capabilities: object("capabilities")?,
     })
 }

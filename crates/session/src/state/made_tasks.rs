@@ -1,8 +1,7 @@
 //! Lists the tasks made from this session's calls (2025-11-25).
 
-use bytes::Bytes;
-use shoal_ports::{SessionId, SessionTransport};
-use shoal_protocol::{RawJson, RawObject, Request, Revision, response};
+use shoal_ports::{SessionId, SessionTasks, SessionTransport};
+use shoal_protocol::Revision;
 
 use super::SessionState;
 use crate::record::MadeTask;
@@ -30,26 +29,23 @@ impl SessionState {
         self.record.made_tasks.retain(|made| made.task != *task);
     }
 
-    /// Answers `tasks/list` with the task ids, newest first. The edge asks each task for its status, because most are
-    /// on other nodes.
-    pub(super) fn listed_tasks(&self, request: &Request) -> Bytes {
+    /// Returns the ids of the tasks, whose owners know their states. `None` if the client cannot have tasks.
+    pub(crate) fn made_tasks(&self) -> Option<SessionTasks> {
+        self.revision().filter(|it| self.offers_tasks(*it))?;
         let tasks = self.record.made_tasks.iter().rev();
-        let ids: Vec<&str> = tasks.map(|made| made.task.as_str()).collect();
-        let mut listed = RawObject::default();
-        listed.set("taskIds", RawJson::of(&ids));
-        listed.set("capabilities", self.caller.capabilities.clone());
-        response(&request.id, &listed.to_json())
+        Some(SessionTasks {
+            tasks: tasks.map(|made| made.task.clone()).collect(),
+            capabilities: self.caller.capabilities.clone(),
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
     use shoal_ports::{CallId, SessionId};
-    use shoal_protocol::Method;
 
-    use super::super::tests::{facts, ready, request};
-    use super::super::{Effect, Input};
+    use super::super::Input;
+    use super::super::tests::{facts, ready};
     use super::MOST_LISTED;
     use crate::record::{MadeTask, Record};
 
@@ -61,29 +57,25 @@ mod tests {
         })
     }
 
-    fn listed(session: &mut super::SessionState) -> Value {
-        let asked = session.apply(request(9, Method::TasksList, "{}"), &facts());
-        let Effect::Respond(text) = asked else {
-            panic!("it is answered");
-        };
-        let answer: Value = serde_json::from_slice(&text).unwrap();
-        answer["result"]["taskIds"].clone()
+    fn listed(session: &super::SessionState) -> Vec<String> {
+        let made = session.made_tasks().unwrap().tasks;
+        made.iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn the_newest_tasks_are_listed_and_survive_the_node() {
         let mut session = ready();
-        assert_eq!(listed(&mut session), json!([]));
+        assert_eq!(listed(&session), [""; 0]);
         for n in 0..MOST_LISTED + 2 {
             session.apply(made(n), &facts());
         }
         let unmade = Input::TaskUnmade(SessionId::new("t2"));
         session.apply(unmade, &facts());
-        let ids = listed(&mut session);
-        assert_eq!(ids.as_array().unwrap().len(), MOST_LISTED - 1);
+        let ids = listed(&session);
+        assert_eq!(ids.len(), MOST_LISTED - 1);
         assert_eq!(
-            (&ids[0], &ids[MOST_LISTED - 2]),
-            (&json!("t101"), &json!("t3"))
+            (ids[0].as_str(), ids[MOST_LISTED - 2].as_str()),
+            ("t101", "t3")
         );
         let stored = Record::from_bytes(&session.snapshot()).unwrap();
         assert_eq!(stored, *session.record());

@@ -34,9 +34,6 @@ impl SessionState {
                 ),
             };
         };
-        if request.method == Method::TasksList && self.offers_tasks(revision) {
-            return Effect::Respond(self.listed_tasks(&request));
-        }
         if !request.method.is_request_of(revision) {
             return refuse(
                 &request.id,

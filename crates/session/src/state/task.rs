@@ -6,16 +6,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use shoal_ports::{AskId, CallFailure, CallId};
-use shoal_protocol::task::{InputRequest, Task, TaskEnd, TaskState, legacy};
-use shoal_protocol::{
-    Method, Outcome, RawJson, Request, Response, RpcError, error_response, input_responses,
-    response,
-};
+use shoal_ports::{AskId, CallFailure, CallId, TaskClient};
+use shoal_protocol::task::{InputRequest, Task, TaskEnd, TaskState};
+use shoal_protocol::{Method, Outcome, RawJson, Revision};
 
 use super::answers::{asker_of_key, name_of};
 use super::{CallSlot, Effect, SessionState};
+use crate::record::Handshake;
 
 const CANCELLED: &str = "the client cancelled the task";
 
@@ -37,47 +34,28 @@ pub(crate) struct TaskAnswer {
     pub(crate) outcome: Outcome,
 }
 
-impl SessionState {
-    pub(super) fn task_request(&self, request: &Request) -> Effect {
-        let is_its_own = |id: String| id == self.session.as_str();
-        let named = request
-            .params
-            .as_ref()
-            .and_then(|params| params.member("taskId"));
-        if self.record.task.is_none() || !named.and_then(|id| id.string()).is_some_and(is_its_own) {
-            let error = RpcError::method_not_found(request.method.as_str());
-            return Effect::Respond(error_response(&request.id, &error));
+impl Handshake {
+    /// Returns what a task's session knows about its client, which sends no `initialize`.
+    pub(crate) fn of_task(client: &TaskClient) -> Self {
+        let client_info = client.client_info.as_ref();
+        Self {
+            revision: Revision::LATEST_LEGACY,
+            client_info: client_info.map(|info| info.as_json().detached()),
+            capabilities: client.capabilities.detached(),
         }
-        let legacy = legacy::is_asked(request);
-        match request.method {
-            Method::TasksCancel if legacy && self.task_now().is_over() => {
-                let status = self.task_now().read(|task| task.legacy_status());
-                let error = legacy::is_over_already(status);
-                Effect::Respond(error_response(&request.id, &error))
-            }
-            Method::TasksUpdate => match self.task_answers(request.params.as_ref()) {
-                Ok(answers) => Effect::TaskAnswers {
-                    acknowledgement: acknowledgement(request),
-                    answers,
-                },
-                Err(error) => Effect::Respond(error_response(&request.id, &error)),
-            },
-            Method::TasksCancel => match self.admitted.slots().into_iter().next() {
-                Some(slot) => Effect::TaskCancel {
-                    acknowledgement: acknowledgement(request),
-                    slot,
-                    reason: CANCELLED.to_owned(),
-                },
-                None => Effect::Respond(acknowledgement(request)),
-            },
-            _ if legacy => {
-                let task = self.task_now().read(|task| task.to_legacy());
-                Effect::Respond(response(&request.id, &task))
-            }
-            _ => {
-                let task = self.task_now().read(|task| task.to_result());
-                Effect::Respond(response(&request.id, &task))
-            }
+    }
+}
+
+impl SessionState {
+    /// Stops the task's call. The returned state is from before.
+    pub(super) fn cancel_task(&self) -> Effect {
+        let Some(task) = self.task() else {
+            return Effect::None;
+        };
+        Effect::TaskCancel {
+            task: Box::new(task),
+            slot: self.admitted.slots().into_iter().next(),
+            reason: CANCELLED,
         }
     }
 
@@ -106,21 +84,20 @@ impl SessionState {
         self.task.taken_over = true;
     }
 
-    pub(super) fn task_answer(
-        &self,
-        slot: Arc<CallSlot>,
-        ask: AskId,
-        response: Response,
-    ) -> Effect {
-        let key = name_of(slot.call(), ask);
+    pub(super) fn task_answer(&self, key: String, outcome: Outcome) -> Effect {
+        let asker = asker_of_key(&key);
+        let running = asker.and_then(|(call, ask)| Some((self.admitted.running(call)?, ask)));
+        let Some((slot, ask)) = running else {
+            return Effect::None;
+        };
         match self.task.questions.contains_key(&key) {
             true => Effect::TaskAnswer(TaskAnswer {
                 key,
                 slot,
                 ask,
-                outcome: response.outcome,
+                outcome,
             }),
-            false if self.task.taken_over && !self.task_now().is_over() => Effect::NotAskedYet,
+            false if self.task.taken_over && !self.is_task_over() => Effect::NotAskedYet,
             false => Effect::None,
         }
     }
@@ -146,52 +123,53 @@ impl SessionState {
 
     pub(crate) fn task_status(&self) -> Option<&'static str> {
         self.record.task.as_ref()?;
-        Some(match self.task_now().state {
+        Some(match self.task_now() {
             Now::Working => "working",
-            Now::Asking(_) => "input_required",
+            Now::Asking => "input_required",
             Now::Ended(TaskEnd::Completed(_)) => "completed",
             Now::Ended(TaskEnd::Cancelled) => "cancelled",
             Now::Ended(TaskEnd::Failed(_)) | Now::Lost => "failed",
         })
     }
 
-    fn task_now(&self) -> TaskNow<'_> {
+    fn is_task_over(&self) -> bool {
+        matches!(self.task_now(), Now::Ended(_) | Now::Lost)
+    }
+
+    fn task_now(&self) -> Now<'_> {
         let record = self.record.task.as_ref();
-        let created_at = self.record.opened_at.unwrap_or_default();
         let ended = record.filter(|_| !self.task.unstored);
-        let (state, updated_at) =
-            match ended.and_then(|task| Some((task.end.as_ref()?, task.ended_at))) {
-                Some((end, at)) => (Now::Ended(end), at),
-                None if self.admitted.held() == 0 => (Now::Lost, created_at),
-                None if self.task.questions.is_empty() => (Now::Working, self.task.changed_at),
-                None => (Now::Asking(&self.task.questions), self.task.changed_at),
-            };
-        let updated_at = updated_at.max(created_at);
-        let limits = self.limits.task;
-        TaskNow {
-            id: self.session.as_str(),
-            state,
-            created_at,
-            updated_at,
-            ttl: (updated_at - created_at).saturating_add(limits.ttl),
-            limits,
+        match ended.and_then(|task| task.end.as_ref()) {
+            Some(end) => Now::Ended(end),
+            None if self.admitted.held() == 0 => Now::Lost,
+            None if self.task.questions.is_empty() => Now::Working,
+            None => Now::Asking,
         }
     }
 
-    fn task_answers(&self, params: Option<&RawJson>) -> Result<Vec<TaskAnswer>, RpcError> {
-        let given = params.and_then(|params| params.member("inputResponses"));
-        let given = input_responses(given.as_ref())?;
-        let answer = |(key, result): (String, RawJson)| {
-            self.task.questions.get(&key)?;
-            let (call, ask) = asker_of_key(&key)?;
-            Some(TaskAnswer {
-                slot: self.admitted.running(call)?,
-                ask,
-                outcome: Outcome::Result(result),
-                key,
-            })
+    /// Returns the task as its client sees it. `None` if the session is not a task.
+    pub(crate) fn task(&self) -> Option<Task> {
+        let record = self.record.task.as_ref()?;
+        let created_at = self.record.opened_at.unwrap_or_default();
+        let (state, updated_at) = match self.task_now() {
+            Now::Working => (TaskState::Working, self.task.changed_at),
+            Now::Asking => {
+                let questions = self.task.questions.clone();
+                (TaskState::InputRequired(questions), self.task.changed_at)
+            }
+            Now::Ended(end) => (TaskState::Ended(end.clone()), record.ended_at),
+            Now::Lost => (TaskState::Ended(lost_call()), created_at),
         };
-        Ok(given.iter().filter_map(answer).collect())
+        let updated_at = updated_at.max(created_at);
+        let limits = self.limits.task;
+        Some(Task {
+            id: self.session.as_str().to_owned(),
+            state,
+            created_at,
+            updated_at,
+            ttl_ms: (updated_at - created_at).saturating_add(limits.ttl),
+            poll_interval_ms: limits.poll_interval,
+        })
     }
 }
 
@@ -204,56 +182,12 @@ pub(crate) struct TaskTimes {
 
 enum Now<'a> {
     Working,
-    Asking(&'a BTreeMap<String, InputRequest>),
+    Asking,
     Ended(&'a TaskEnd),
     Lost,
-}
-
-struct TaskNow<'a> {
-    id: &'a str,
-    state: Now<'a>,
-    created_at: u64,
-    updated_at: u64,
-    ttl: u64,
-    limits: TaskTimes,
-}
-
-impl TaskNow<'_> {
-    fn is_over(&self) -> bool {
-        matches!(self.state, Now::Ended(_) | Now::Lost)
-    }
-
-    fn read<T>(&self, read: impl FnOnce(Task<'_>) -> T) -> T {
-        let lost;
-        let state = match &self.state {
-            Now::Working => TaskState::Working,
-            Now::Asking(questions) => TaskState::InputRequired(questions),
-            Now::Ended(end) => TaskState::Ended(end),
-            Now::Lost => {
-                lost = lost_call();
-                TaskState::Ended(&lost)
-            }
-        };
-        let task = Task {
-            id: self.id,
-            state,
-            created_at: self.created_at,
-            updated_at: self.updated_at,
-            ttl_ms: self.ttl,
-            poll_interval_ms: self.limits.poll_interval,
-        };
-        read(task)
-    }
 }
 
 pub(crate) fn lost_call() -> TaskEnd {
     let failure = CallFailure::outcome_unknown("the store has lost the task's call");
     TaskEnd::Failed(failure.to_rpc().to_json())
-}
-
-fn acknowledgement(request: &Request) -> Bytes {
-    response(
-        &request.id,
-        &RawJson::from_static(r#"{"resultType":"complete"}"#),
-    )
 }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Delivered, Evidence, GatewayError, Liveness, NodeId, OpenSession, Post, Principal, Renewal,
-    SessionGateway, SessionRef, SessionTransport,
+    Delivered, Evidence, GatewayError, Liveness, NodeId, Post, Principal, Renewal, SessionGateway,
+    SessionRef, TaskRequest,
 };
 use shoal_session::{SessionConfig, Sessions};
 
 use crate::support::counted::Counted;
-use crate::support::{Bench, call, initialize, post, read, read_all};
+use crate::support::{Bench, adopted, call, post, read, read_all};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -196,19 +196,13 @@ async fn of_a_task_nothing_is_said_while_the_store_cannot_say_whose_it_is() {
     let counted = Counted::new();
     let bench = Bench::on(counted.store(), SessionConfig::default());
     let told = Told::to(&bench.sessions);
-    let opening = OpenSession {
-        transport: SessionTransport::Task,
-        ..initialize("alice", "2025-11-25")
-    };
-    let opened = bench.sessions.open(opening).await.unwrap();
-    let task = SessionRef::new(opened.session, Principal::new("alice"));
-    let get = || {
-        let asked = r#"{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{}}"#;
-        bench.sessions.deliver(&task, post(asked))
-    };
+    let task = bench.sessions.new_task().unwrap();
+    let task = SessionRef::new(task, Principal::new("alice"));
+    let adopted = bench.sessions.adopt(&task, adopted("stream-long")).await;
+    adopted.unwrap();
+    let get = || bench.sessions.ask_task(&task, TaskRequest::Get);
     told.doubt();
-    let said = get().await;
-    assert!(matches!(said, Ok(Delivered::Json(_))), "{said:?}");
+    get().await.unwrap();
     counted.mute(true);
     let refused = get().await;
     assert!(
@@ -243,7 +237,7 @@ async fn repeated_deliveries_that_come_together_are_all_answered() {
             answers.push(match delivered {
                 Delivered::Json(text) => String::from_utf8(text.to_vec()).unwrap(),
                 Delivered::Stream(mut stream) => read_all(&mut stream).await.texts.concat(),
-                Delivered::Accepted => panic!("a request is answered"),
+                other => panic!("a request is answered: {other:?}"),
             });
         }
         let taken_over = |answer: &String| tool != "echo" && answer.is_empty();

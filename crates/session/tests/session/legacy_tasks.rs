@@ -4,12 +4,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use shoal_ports::{
     AskId, CallEventKind, CallFailure, CallOutcome, Delivered, GatewayError, NodeId, NodeLimits,
-    Post, Principal, SessionGateway, SessionId, SessionRef, SessionTransport,
+    Post, Principal, SessionGateway, SessionId, SessionRef, SessionTransport, TaskAnswer,
+    TaskRequest,
 };
-use shoal_protocol::{Body, Message, Method, Outcome, RawJson};
+use shoal_protocol::task::{Task, TaskEnd, TaskState};
+use shoal_protocol::{Body, Message, Method, Outcome, RawJson, RpcError};
 use shoal_session::{SessionConfig, Sessions};
 
-use crate::support::{Bench, Driven, Fate, again, bound, initialize, post, within};
+use crate::support::{Bench, Driven, Fate, again, bound, initialize, within};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -30,24 +32,25 @@ async fn json_of(sessions: &Sessions, to: &SessionRef, post: Post) -> Value {
     }
 }
 
-fn made(answer: &Value) -> SessionRef {
-    let id = answer["result"]["task"]["taskId"].as_str();
-    let id = id.unwrap_or_else(|| panic!("{answer}"));
-    SessionRef::new(SessionId::new(id.to_owned()), Principal::new("alice"))
+async fn made(sessions: &Sessions, to: &SessionRef, post: Post) -> (SessionRef, Task) {
+    match sessions.deliver(to, post).await {
+        Ok(Delivered::Task(task)) => {
+            let id = SessionId::new(task.id.as_str());
+            (SessionRef::new(id, Principal::new("alice")), task)
+        }
+        other => panic!("expected a task, got {other:?}"),
+    }
 }
 
-async fn ask(sessions: &Sessions, task: &SessionRef, method: &str) -> Value {
-    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2025-11-25"});
-    let params = json!({"taskId": task.session.as_str(), "_meta": meta});
-    let request = json!({"jsonrpc":"2.0","id":7,"method":method,"params":params});
-    json_of(sessions, task, post(&request.to_string())).await
+async fn ask(sessions: &Sessions, task: &SessionRef, request: TaskRequest) -> Task {
+    sessions.ask_task(task, request).await.unwrap()
 }
 
-async fn status(sessions: &Sessions, task: &SessionRef, status: &str) -> Value {
+async fn status(sessions: &Sessions, task: &SessionRef, status: &str) -> Task {
     within(async {
         loop {
-            let now = ask(sessions, task, "tasks/get").await["result"].clone();
-            if now["status"] == status {
+            let now = ask(sessions, task, TaskRequest::Get).await;
+            if now.legacy_status() == status {
                 return now;
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -56,9 +59,8 @@ async fn status(sessions: &Sessions, task: &SessionRef, status: &str) -> Value {
     .await
 }
 
-async fn listed(sessions: &Sessions, session: &SessionRef) -> Value {
-    let list = post(r#"{"jsonrpc":"2.0","id":8,"method":"tasks/list"}"#);
-    json_of(sessions, session, list).await["result"]["taskIds"].clone()
+async fn listed(sessions: &Sessions, session: &SessionRef) -> Vec<SessionId> {
+    sessions.tasks_of(session).await.unwrap().unwrap().tasks
 }
 
 #[tokio::test]
@@ -91,31 +93,20 @@ async fn a_call_is_answered_with_its_task_and_runs_once() {
     let bench = Bench::new(SessionConfig::default());
     let session = bench.open("alice", "2025-11-25").await;
     let call = as_task(1, "stream-long", json!({"ttl": 1000}));
-    let answer = json_of(&bench.sessions, &session, call.clone()).await;
-    let task = &answer["result"]["task"];
-    assert_eq!(
-        (&answer["id"], &task["status"]),
-        (&json!(1), &json!("working"))
-    );
-    assert_eq!(
-        (&task["ttl"], &task["pollInterval"]),
-        (&json!(3_600_000), &json!(1000))
-    );
-    let made = made(&answer);
-    assert!(made.session.is_task());
-    let now = ask(&bench.sessions, &made, "tasks/get").await["result"].clone();
-    assert_eq!(now["createdAt"], task["createdAt"]);
-    assert_eq!(
-        listed(&bench.sessions, &session).await,
-        json!([made.session.as_str()])
-    );
-    let once_more = json_of(&bench.sessions, &session, again(&call)).await;
-    assert_eq!(once_more, answer);
+    let (task, first) = made(&bench.sessions, &session, call.clone()).await;
+    assert_eq!(first.state, TaskState::Working);
+    assert_eq!((first.ttl_ms, first.poll_interval_ms), (3_600_000, 1000));
+    assert!(task.session.is_task());
+    let now = ask(&bench.sessions, &task, TaskRequest::Get).await;
+    assert_eq!(now.created_at, first.created_at);
+    let own = [task.session.clone()];
+    assert_eq!(listed(&bench.sessions, &session).await, own);
+    let (_, once_more) = made(&bench.sessions, &session, again(&call)).await;
+    assert_eq!(once_more, first);
 
     let tool = bench.script.call("stream-long").await;
     tool.finish(r#"{"content":[],"isError":true}"#).await;
-    let ended = status(&bench.sessions, &made, "failed").await;
-    assert_eq!(ended.get("result"), None);
+    status(&bench.sessions, &task, "failed").await;
     assert_eq!(bench.script.started.load(Ordering::SeqCst), 1, "once");
 }
 
@@ -134,7 +125,7 @@ async fn what_the_tool_and_the_client_say_of_tasks_must_fit() {
     assert_eq!(code(as_task(1, "stream-long", negative)).await, -32602);
     assert_eq!(bench.script.started.load(Ordering::SeqCst), 0);
     let only = as_task(1, "stream-only", json!({}));
-    made(&json_of(&bench.sessions, &session, only).await);
+    made(&bench.sessions, &session, only).await;
 }
 
 #[tokio::test]
@@ -154,6 +145,7 @@ async fn an_earlier_revision_and_a_node_without_tasks_run_the_call_as_any_other(
         let list = r#"{"jsonrpc":"2.0","id":8,"method":"tasks/list"}"#;
         let refused: Value = serde_json::from_str(&bench.json(&session, list).await).unwrap();
         assert_eq!(refused["error"]["code"], -32601, "{refused}");
+        assert_eq!(bench.sessions.tasks_of(&session).await, Ok(None));
     }
 }
 
@@ -167,7 +159,7 @@ async fn what_is_refused_is_no_task() {
     let full = (bench.sessions).deliver(&session, as_task(1, "stream-full", json!({})));
     let full = full.await.unwrap_err();
     assert!(matches!(full, GatewayError::Overloaded { .. }), "{full:?}");
-    assert_eq!(listed(&bench.sessions, &session).await, json!([]));
+    assert_eq!(listed(&bench.sessions, &session).await, []);
     assert_eq!(bench.sessions.status().live, 1);
 }
 
@@ -183,9 +175,9 @@ async fn a_worker_that_cannot_be_reached_leaves_nothing_behind() {
         .await
         .unwrap_err();
     assert!(matches!(away, GatewayError::WorkerAway { .. }), "{away:?}");
-    assert_eq!(listed(&bench.sessions, &session).await, json!([]));
+    assert_eq!(listed(&bench.sessions, &session).await, []);
     *bench.script.alone.lock() = None;
-    made(&json_of(&bench.sessions, &session, call).await);
+    made(&bench.sessions, &session, call).await;
 }
 
 #[tokio::test]
@@ -202,7 +194,7 @@ async fn nothing_begins_before_the_task_is_listed() {
     assert!(matches!(away, GatewayError::Unavailable { .. }), "{away:?}");
     assert_eq!(bench.script.started.load(Ordering::SeqCst), 0);
     *saves.lock() = Fate::Works;
-    made(&json_of(&bench.sessions, &session, call).await);
+    made(&bench.sessions, &session, call).await;
 }
 
 #[tokio::test]
@@ -210,10 +202,10 @@ async fn a_task_that_has_ended_is_not_cancelled() {
     let bench = Bench::new(SessionConfig::default());
     let session = bench.open("alice", "2025-11-25").await;
     let call = as_task(1, "stream-long", json!({}));
-    let task = made(&json_of(&bench.sessions, &session, call).await);
+    let (task, _) = made(&bench.sessions, &session, call).await;
     let tool = bench.script.call("stream-long").await;
-    let told = ask(&bench.sessions, &task, "tasks/cancel").await;
-    assert!(told["result"].is_object(), "{told}");
+    let before = ask(&bench.sessions, &task, TaskRequest::Cancel).await;
+    assert_eq!(before.state, TaskState::Working);
     within(async {
         while tool.cancelled.borrow().is_none() {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -223,8 +215,8 @@ async fn a_task_that_has_ended_is_not_cancelled() {
     let cancelled = CallOutcome::Failed(CallFailure::Cancelled);
     tool.send(CallEventKind::Finished(cancelled)).await;
     status(&bench.sessions, &task, "cancelled").await;
-    let again = ask(&bench.sessions, &task, "tasks/cancel").await;
-    assert_eq!(again["error"]["code"], -32602, "{again}");
+    let again = ask(&bench.sessions, &task, TaskRequest::Cancel).await;
+    assert_eq!(again.state, TaskState::Ended(TaskEnd::Cancelled));
 }
 
 async fn lease(bench: &Bench, node: &str) {
@@ -245,24 +237,23 @@ async fn asks(tool: &Driven, ask: u64) {
 }
 
 async fn keys(sessions: &Sessions, task: &SessionRef) -> Vec<String> {
-    let params = json!({"taskId": task.session.as_str()});
-    let request = json!({"jsonrpc":"2.0","id":7,"method":"tasks/get","params":params});
-    let now = json_of(sessions, task, post(&request.to_string())).await;
-    let asked = now["result"]["inputRequests"].as_object();
-    asked.map_or_else(Vec::new, |asked| asked.keys().cloned().collect())
+    match ask(sessions, task, TaskRequest::Get).await.state {
+        TaskState::InputRequired(questions) => questions.into_keys().collect(),
+        TaskState::Working | TaskState::Ended(_) => Vec::new(),
+    }
 }
 
-fn accept(key: &str) -> Post {
-    let answer = json!({"jsonrpc":"2.0","id":key,"result":{"action":"accept"}});
-    post(&answer.to_string())
+fn answer(key: &str, outcome: Outcome) -> TaskRequest {
+    let key = key.to_owned();
+    TaskRequest::Answer {
+        answers: vec![TaskAnswer { key, outcome }],
+        awaits_question: true,
+    }
 }
 
-async fn is_accepted(sessions: &Sessions, task: &SessionRef, answer: Post) {
-    let delivered = sessions.deliver(task, answer).await;
-    assert!(
-        matches!(delivered, Ok(Delivered::Accepted)),
-        "{delivered:?}"
-    );
+fn accept(key: &str) -> TaskRequest {
+    let accepted = RawJson::from_static(r#"{"action":"accept"}"#);
+    answer(key, Outcome::Result(accepted))
 }
 
 #[tokio::test]
@@ -270,7 +261,7 @@ async fn a_question_is_answered_by_a_response_and_then_not_open_any_more() {
     let bench = Bench::new(SessionConfig::default());
     let session = bench.open("alice", "2025-11-25").await;
     let call = as_task(1, "stream-asks", json!({}));
-    let task = made(&json_of(&bench.sessions, &session, call).await);
+    let (task, _) = made(&bench.sessions, &session, call).await;
     let tool = bench.script.call("stream-asks").await;
     asks(&tool, 1).await;
     asks(&tool, 2).await;
@@ -284,20 +275,24 @@ async fn a_question_is_answered_by_a_response_and_then_not_open_any_more() {
         }
     })
     .await;
-    let now = status(&bench.sessions, &task, "input_required").await;
+    let now: Value = status(&bench.sessions, &task, "input_required")
+        .await
+        .to_legacy()
+        .read()
+        .unwrap();
     assert!(now["statusMessage"].is_string(), "{now}");
-    is_accepted(&bench.sessions, &task, accept("c.1")).await;
-    is_accepted(&bench.sessions, &task, accept(&format!("{}9", open[0]))).await;
+    ask(&bench.sessions, &task, accept("c.1")).await;
+    ask(&bench.sessions, &task, accept(&format!("{}9", open[0]))).await;
     let stranger = SessionRef::new(task.session.clone(), Principal::new("bob"));
-    let refused = bench.sessions.deliver(&stranger, accept(&open[0])).await;
+    let refused = bench.sessions.ask_task(&stranger, accept(&open[0])).await;
     assert_eq!(refused.unwrap_err(), GatewayError::NotFound);
     assert_eq!(keys(&bench.sessions, &task).await, open);
 
-    is_accepted(&bench.sessions, &task, accept(&open[0])).await;
+    ask(&bench.sessions, &task, accept(&open[0])).await;
     assert_eq!(keys(&bench.sessions, &task).await, open[1..]);
-    let error = json!({"jsonrpc":"2.0","id":open[1],"error":{"code":-1,"message":"no screen"}});
-    is_accepted(&bench.sessions, &task, post(&error.to_string())).await;
-    is_accepted(&bench.sessions, &task, accept(&open[1])).await;
+    let error = Outcome::Error(RpcError::new(-1, "no screen"));
+    ask(&bench.sessions, &task, answer(&open[1], error)).await;
+    ask(&bench.sessions, &task, accept(&open[1])).await;
     status(&bench.sessions, &task, "working").await;
     let first = tool.answer_to(AskId(1)).await;
     let accepted = RawJson::from_static(r#"{"action":"accept"}"#);
@@ -312,7 +307,7 @@ async fn a_question_that_is_taken_back_is_not_open_any_more() {
     let bench = Bench::new(SessionConfig::default());
     let session = bench.open("alice", "2025-11-25").await;
     let call = as_task(1, "stream-asks", json!({}));
-    let task = made(&json_of(&bench.sessions, &session, call).await);
+    let (task, _) = made(&bench.sessions, &session, call).await;
     let tool = bench.script.call("stream-asks").await;
     asks(&tool, 1).await;
     status(&bench.sessions, &task, "input_required").await;
@@ -325,9 +320,8 @@ async fn a_question_that_is_taken_back_is_not_open_any_more() {
 async fn an_edge_is_told_what_the_client_of_a_session_can_be_asked() {
     let bench = Bench::new(SessionConfig::default());
     let session = bench.open("alice", "2025-11-25").await;
-    let list = post(r#"{"jsonrpc":"2.0","id":8,"method":"tasks/list"}"#);
-    let told = json_of(&bench.sessions, &session, list).await["result"].clone();
-    assert_eq!(told["capabilities"], json!({"roots": {}}));
+    let told = bench.sessions.tasks_of(&session).await.unwrap().unwrap();
+    assert_eq!(told.capabilities.as_str(), r#"{"roots":{}}"#);
 }
 
 #[tokio::test]
@@ -338,7 +332,7 @@ async fn an_answer_that_comes_to_the_next_owner_first_finds_its_question() {
     let second = bench.another_node("b");
     let session = bench.open("alice", "2025-11-25").await;
     let call = as_task(1, "stream-asks", json!({}));
-    let task = made(&json_of(&bench.sessions, &session, call).await);
+    let (task, _) = made(&bench.sessions, &session, call).await;
     let tool = bench.script.call("stream-asks").await;
     asks(&tool, 1).await;
     status(&bench.sessions, &task, "input_required").await;
@@ -346,7 +340,7 @@ async fn an_answer_that_comes_to_the_next_owner_first_finds_its_question() {
     let gone = NodeId::new("test");
     bench.store.directory.end_lease(&gone).await.unwrap();
 
-    is_accepted(&second, &task, accept(&open[0])).await;
+    ask(&second, &task, accept(&open[0])).await;
     tool.answer_to(AskId(1)).await;
     assert_eq!(keys(&second, &task).await, [""; 0]);
     tool.finish(r#"{"content":[]}"#).await;
@@ -361,7 +355,7 @@ async fn an_answer_that_waits_for_its_question_at_the_next_owner_is_told_of_it()
     let second = bench.another_node("b");
     let session = bench.open("alice", "2025-11-25").await;
     let call = as_task(1, "stream-asks", json!({}));
-    let task = made(&json_of(&bench.sessions, &session, call).await);
+    let (task, _) = made(&bench.sessions, &session, call).await;
     let tool = bench.script.call("stream-asks").await;
     asks(&tool, 1).await;
     status(&bench.sessions, &task, "input_required").await;
@@ -373,7 +367,7 @@ async fn an_answer_that_waits_for_its_question_at_the_next_owner_is_told_of_it()
     for asked in [true, false] {
         let number = if asked { '2' } else { '3' };
         let key = format!("{}{number}", first.strip_suffix('1').unwrap());
-        let mut answering = Box::pin(is_accepted(&second, &task, accept(&key)));
+        let mut answering = Box::pin(ask(&second, &task, accept(&key)));
         let waits = tokio::time::timeout(Duration::from_millis(100), &mut answering).await;
         assert!(waits.is_err(), "there is no such question yet");
         let now = tokio::time::Instant::now();
@@ -401,17 +395,14 @@ async fn a_call_that_is_delivered_again_to_the_next_owner_is_the_same_task() {
     let second = bench.another_node("b");
     let session = bench.open("alice", "2025-11-25").await;
     let call = as_task(1, "stream-long", json!({}));
-    let answer = json_of(&bench.sessions, &session, call.clone()).await;
+    let (task, first) = made(&bench.sessions, &session, call.clone()).await;
     let tool = bench.script.call("stream-long").await;
     let gone = NodeId::new("test");
     bench.store.directory.end_lease(&gone).await.unwrap();
 
-    assert_eq!(json_of(&second, &session, again(&call)).await, answer);
-    let task = made(&answer);
-    assert_eq!(
-        listed(&second, &session).await,
-        json!([task.session.as_str()])
-    );
+    let (_, once_more) = made(&second, &session, again(&call)).await;
+    assert_eq!(once_more, first);
+    assert_eq!(listed(&second, &session).await, [task.session.clone()]);
     tool.finish(r#"{"content":[]}"#).await;
     status(&second, &task, "completed").await;
     assert_eq!(bench.script.started.load(Ordering::SeqCst), 1, "once");
@@ -428,7 +419,7 @@ async fn a_task_counts_as_a_session() {
     });
     let session = bench.open("alice", "2025-11-25").await;
     let first = as_task(1, "stream-long", json!({}));
-    made(&json_of(&bench.sessions, &session, first).await);
+    made(&bench.sessions, &session, first).await;
     let second = as_task(2, "stream-other", json!({}));
     let full = bench.sessions.deliver(&session, second).await.unwrap_err();
     let limit = 2;

@@ -4,37 +4,27 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use shoal_ports::{
-    AskId, Call, CallEventKind, CallFailure, CallOutcome, CallPlan, Caller, ClusterEvent,
-    ClusterSubscription, Delivered, Dispatcher, ForwardedHeaders, GatewayError, LogFilter, NodeId,
-    NodeLimits, OpenSession, Principal, Repeat, SessionGateway, SessionRef, SessionTransport,
+    AdoptCall, AskId, Call, CallEventKind, CallFailure, CallOutcome, CallPlan, Caller, Dispatcher,
+    ForwardedHeaders, GatewayError, LogFilter, NodeId, NodeLimits, Principal, Repeat,
+    SessionGateway, SessionRef, TaskAnswer, TaskMark, TaskRequest,
 };
+use shoal_protocol::task::{Task, TaskState};
 use shoal_protocol::{Method, Outcome, RawJson, Revision, RpcError};
 use shoal_session::{SessionConfig, Sessions};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::support::{Bench, Driven, Fate, again, bound, initialize, post, within};
+use crate::support::{Bench, Driven, Fate, adopted, within};
 
 const LONG: Duration = Duration::from_secs(60);
 
-fn opening(principal: &str) -> OpenSession {
-    OpenSession {
-        transport: SessionTransport::Task,
-        ..initialize(principal, "2025-11-25")
-    }
+fn new_task(sessions: &Sessions, principal: &str) -> SessionRef {
+    SessionRef::new(sessions.new_task().unwrap(), Principal::new(principal))
 }
 
-async fn task(bench: &Bench, principal: &str, tool: &str) -> (SessionRef, Arc<Driven>) {
-    task_after(bench, principal, tool, Duration::ZERO).await
-}
-
-async fn task_after(
-    bench: &Bench,
-    principal: &str,
-    tool: &str,
-    wait: Duration,
-) -> (SessionRef, Arc<Driven>) {
-    let post = again(&bound(1, tool));
-    let params = format!(r#"{{"name":"{tool}"}}"#);
+/// Starts a call, as the edge does, that may become a task.
+async fn started(bench: &Bench, principal: &str, tool: &str) -> AdoptCall {
+    let adopted = adopted(tool);
     let caller = Caller {
         principal: Principal::new(principal),
         session: None,
@@ -45,9 +35,9 @@ async fn task_after(
         grant: None,
     };
     let call = Call {
-        id: post.delivery.into(),
+        id: adopted.call,
         method: Method::ToolsCall,
-        params: Some(RawJson::from_valid(params.into())),
+        params: adopted.request.params.clone(),
         caller: Arc::new(caller),
         progress_token: None,
         log: LogFilter::Off,
@@ -65,15 +55,20 @@ async fn task_after(
         route: None,
         worker: None,
     };
-    let begun = bench.script.start(&plan).await.unwrap();
-    let opened = bench.sessions.open(opening(principal)).await.unwrap();
-    let task = SessionRef::new(opened.session, Principal::new(principal));
-    if !wait.is_zero() {
-        tokio::time::sleep(wait).await;
-    }
-    let delivered = bench.sessions.deliver(&task, post).await.unwrap();
-    assert!(matches!(delivered, Delivered::Stream(_)), "{delivered:?}");
-    drop(begun);
+    // Dropped, as by an edge that hands the call over.
+    bench.script.start(&plan).await.unwrap();
+    adopted
+}
+
+async fn task(bench: &Bench, principal: &str, tool: &str) -> (SessionRef, Arc<Driven>) {
+    let call = started(bench, principal, tool).await;
+    let task = new_task(&bench.sessions, principal);
+    let made = bench.sessions.adopt(&task, call).await.unwrap();
+    assert_eq!(made.id, task.session.as_str());
+    (task, read_twice(bench, tool).await)
+}
+
+async fn read_twice(bench: &Bench, tool: &str) -> Arc<Driven> {
     let driven = bench.script.call(tool).await;
     within(async {
         while driven.reads() < 2 {
@@ -81,24 +76,36 @@ async fn task_after(
         }
     })
     .await;
-    (task, driven)
+    driven
 }
 
-async fn ask(sessions: &Sessions, task: &SessionRef, method: &str, more: Value) -> Value {
-    let mut params = json!({ "taskId": task.session.as_str() });
-    if let Value::Object(more) = more {
-        params.as_object_mut().unwrap().extend(more);
-    }
-    let request = json!({"jsonrpc":"2.0","id":7,"method":method,"params":params});
-    let delivered = sessions.deliver(task, post(&request.to_string())).await;
-    let Ok(Delivered::Json(text)) = delivered else {
-        panic!("expected an answer, got {delivered:?}");
+/// Makes a task whose call does not matter.
+async fn any_task(sessions: &Sessions, principal: &str) -> Result<SessionRef, GatewayError> {
+    let task = new_task(sessions, principal);
+    sessions.adopt(&task, adopted("stream-long")).await?;
+    Ok(task)
+}
+
+async fn ask(sessions: &Sessions, task: &SessionRef, request: TaskRequest) -> Task {
+    sessions.ask_task(task, request).await.unwrap()
+}
+
+async fn update(sessions: &Sessions, task: &SessionRef, answers: Value) {
+    let answers = answers.as_object().unwrap().iter();
+    let answer = |(key, result): (&String, &Value)| TaskAnswer {
+        key: key.clone(),
+        outcome: Outcome::Result(RawJson::of(result)),
     };
-    serde_json::from_slice(&text).unwrap()
+    let request = TaskRequest::Answer {
+        answers: answers.map(answer).collect(),
+        awaits_question: false,
+    };
+    ask(sessions, task, request).await;
 }
 
 async fn get(sessions: &Sessions, task: &SessionRef) -> Value {
-    ask(sessions, task, "tasks/get", json!({})).await["result"].clone()
+    let now = ask(sessions, task, TaskRequest::Get).await;
+    now.to_result().read().unwrap()
 }
 
 async fn status(sessions: &Sessions, task: &SessionRef, status: &str) -> Value {
@@ -187,44 +194,34 @@ async fn what_a_call_asks_is_answered_key_by_key() {
         "elicitation/create"
     );
 
-    let broken = json!({"inputResponses":{&keys[0]:5,&keys[1]:{"action":"accept"}}});
-    let refused = ask(&bench.sessions, &task, "tasks/update", broken).await;
-    assert_eq!(refused["error"]["code"], -32602);
-    let still = get(&bench.sessions, &task).await;
-    assert_eq!(still["inputRequests"].as_object().unwrap().len(), 2);
-
-    let first = json!({"inputResponses":{&keys[0]:{"action":"accept"},"unknown":{}}});
-    let acknowledged = ask(&bench.sessions, &task, "tasks/update", first.clone()).await;
-    assert_eq!(acknowledged["result"], json!({"resultType":"complete"}));
+    let first = json!({&keys[0]:{"action":"accept"},"unknown":{}});
+    update(&bench.sessions, &task, first.clone()).await;
     let left = get(&bench.sessions, &task).await;
     assert_eq!(left["status"], "input_required");
     let open: Vec<_> = left["inputRequests"].as_object().unwrap().keys().collect();
     assert_eq!(open, [&keys[1]]);
-    ask(&bench.sessions, &task, "tasks/update", first).await;
-    let second = json!({"inputResponses":{&keys[1]:{"action":"decline"}}});
-    ask(&bench.sessions, &task, "tasks/update", second).await;
+    update(&bench.sessions, &task, first).await;
+    let second = json!({&keys[1]:{"action":"decline"}});
+    update(&bench.sessions, &task, second).await;
     assert_eq!(get(&bench.sessions, &task).await["status"], "working");
     let answer = tool.answer_to(AskId(2)).await;
     let declined = RawJson::from_static(r#"{"action":"decline"}"#);
     assert!(matches!(answer, Outcome::Result(given) if given == declined));
     assert_eq!(tool.answers.lock().len(), 2);
-
-    let malformed = ask(&bench.sessions, &task, "tasks/update", json!({})).await;
-    assert_eq!(malformed["error"]["code"], -32602);
 }
 
 #[tokio::test]
 async fn a_cancelled_task_is_cancelled_and_stays_so() {
     let bench = Bench::new(SessionConfig::default());
     let (task, tool) = task(&bench, "alice", "stream-long").await;
-    let acknowledged = ask(&bench.sessions, &task, "tasks/cancel", json!({})).await;
-    assert_eq!(acknowledged["result"], json!({"resultType":"complete"}));
+    let before = ask(&bench.sessions, &task, TaskRequest::Cancel).await;
+    assert!(!before.is_over());
     assert!(tool.cancelled.borrow().is_some());
     ends(&tool, CallOutcome::Failed(CallFailure::Cancelled)).await;
     let ended = status(&bench.sessions, &task, "cancelled").await;
     assert!(ended.get("result").is_none() && ended.get("error").is_none());
-    let again = ask(&bench.sessions, &task, "tasks/cancel", json!({})).await;
-    assert_eq!(again["result"], json!({"resultType":"complete"}));
+    let again = ask(&bench.sessions, &task, TaskRequest::Cancel).await;
+    assert!(again.is_over());
 }
 
 async fn answers_while_it_is_cancelled(word: impl FnOnce(&Driven)) {
@@ -234,19 +231,17 @@ async fn answers_while_it_is_cancelled(word: impl FnOnce(&Driven)) {
     asks(&tool, 2).await;
     let keys = keys_of(&bench.sessions, &task, 2).await;
     tool.late_word.send_replace(true);
-    let both =
-        json!({"inputResponses":{&keys[0]:{"action":"accept"},&keys[1]:{"action":"accept"}}});
+    let both = json!({&keys[0]:{"action":"accept"},&keys[1]:{"action":"accept"}});
     let updating = tokio::spawn({
         let (sessions, task) = (bench.sessions.clone(), task.clone());
-        async move { ask(&sessions, &task, "tasks/update", both).await }
+        async move { update(&sessions, &task, both).await }
     });
     tool.answer_to(AskId(1)).await;
-    ask(&bench.sessions, &task, "tasks/cancel", json!({})).await;
+    ask(&bench.sessions, &task, TaskRequest::Cancel).await;
     ends(&tool, CallOutcome::Failed(CallFailure::Cancelled)).await;
     status(&bench.sessions, &task, "cancelled").await;
     word(&tool);
-    let acknowledged = within(updating).await.unwrap();
-    assert_eq!(acknowledged["result"], json!({"resultType":"complete"}));
+    within(updating).await.unwrap();
     assert_eq!(get(&bench.sessions, &task).await["status"], "cancelled");
 }
 
@@ -271,15 +266,14 @@ async fn a_call_that_ends_while_the_store_is_away_keeps_no_answer_waiting() {
     let keys = keys_of(&bench.sessions, &task, 1).await;
     tool.late_word.send_replace(true);
     *saves.lock() = Fate::Away;
-    let one = json!({"inputResponses":{&keys[0]:{"action":"accept"}}});
+    let one = json!({&keys[0]:{"action":"accept"}});
     let updating = tokio::spawn({
         let (sessions, task) = (bench.sessions.clone(), task.clone());
-        async move { ask(&sessions, &task, "tasks/update", one).await }
+        async move { update(&sessions, &task, one).await }
     });
     tool.answer_to(AskId(1)).await;
     ends(&tool, CallOutcome::Failed(CallFailure::Cancelled)).await;
-    let acknowledged = within(updating).await.unwrap();
-    assert_eq!(acknowledged["result"], json!({"resultType":"complete"}));
+    within(updating).await.unwrap();
     *saves.lock() = Fate::Works;
     status(&bench.sessions, &task, "cancelled").await;
 }
@@ -303,15 +297,200 @@ async fn nobody_else_finds_a_task_and_no_session_is_one() {
     let bench = Bench::new(SessionConfig::default());
     let (task, _tool) = task(&bench, "alice", "stream-long").await;
     let stranger = SessionRef::new(task.session.clone(), Principal::new("bob"));
-    let get = json!({"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"taskId":task.session.as_str()}});
-    let refused = bench
-        .sessions
-        .deliver(&stranger, post(&get.to_string()))
-        .await;
-    assert_eq!(refused.unwrap_err(), GatewayError::NotFound);
+    let mark = TaskMark(0);
+    for request in [
+        TaskRequest::Get,
+        TaskRequest::Cancel,
+        TaskRequest::Watch { seen: mark },
+        TaskRequest::Answer {
+            answers: Vec::new(),
+            awaits_question: true,
+        },
+    ] {
+        let refused = bench.sessions.ask_task(&stranger, request).await;
+        assert_eq!(refused.unwrap_err(), GatewayError::NotFound);
+    }
+    for repeated in [false, true] {
+        let call = AdoptCall {
+            repeated,
+            ..adopted("stream-other")
+        };
+        let refused = bench.sessions.adopt(&stranger, call).await;
+        assert_eq!(refused.unwrap_err(), GatewayError::NotFound);
+    }
+    assert_eq!(get(&bench.sessions, &task).await["status"], "working");
     let session = bench.open("alice", "2025-11-25").await;
-    let answer = ask(&bench.sessions, &session, "tasks/get", json!({})).await;
-    assert_eq!(answer["error"]["code"], -32601);
+    let refused = bench.sessions.ask_task(&session, TaskRequest::Get).await;
+    assert_eq!(refused.unwrap_err(), GatewayError::NotFound);
+}
+
+#[tokio::test]
+async fn a_repeated_request_for_a_task_finds_the_task() {
+    let bench = Bench::new(SessionConfig::default());
+    lease(&bench, "test").await;
+    lease(&bench, "b").await;
+    let second = bench.another_node("b");
+    let call = started(&bench, "alice", "stream-long").await;
+    let task = new_task(&bench.sessions, "alice");
+    let attempts = [false, true, true, false].map(|repeated| {
+        let call = AdoptCall {
+            repeated,
+            ..call.clone()
+        };
+        bench.sessions.adopt(&task, call)
+    });
+    for made in futures::future::join_all(attempts).await {
+        assert_eq!(made.unwrap().id, task.session.as_str());
+    }
+    let tool = read_twice(&bench, "stream-long").await;
+    let elsewhere = AdoptCall {
+        repeated: true,
+        ..call.clone()
+    };
+    let moved = second.adopt(&task, elsewhere.clone()).await.unwrap_err();
+    assert!(matches!(moved, GatewayError::Moved { .. }), "{moved:?}");
+    let gone = NodeId::new("test");
+    bench.store.directory.end_lease(&gone).await.unwrap();
+    second.adopt(&task, elsewhere.clone()).await.unwrap();
+    assert_eq!(second.status().resumed_calls, 1);
+    tool.finish(r#"{"content":[]}"#).await;
+    status(&second, &task, "completed").await;
+    let ended = second.adopt(&task, elsewhere).await.unwrap();
+    assert!(ended.is_over());
+    assert_eq!(bench.script.started.load(Ordering::SeqCst), 1, "once");
+}
+
+#[tokio::test]
+async fn a_task_that_an_attempt_has_not_made_is_made_by_the_next_under_the_same_id() {
+    let bench = Bench::new(SessionConfig::default());
+    lease(&bench, "test").await;
+    lease(&bench, "b").await;
+    let second = bench.another_node("b");
+    let call = started(&bench, "alice", "stream-long").await;
+    let task = new_task(&bench.sessions, "alice");
+    let repeated = AdoptCall {
+        repeated: true,
+        ..call.clone()
+    };
+    second.adopt(&task, repeated).await.unwrap();
+    // The first attempt arrives late.
+    let late = bench.sessions.adopt(&task, call).await.unwrap_err();
+    assert!(matches!(late, GatewayError::Moved { .. }), "{late:?}");
+    let tool = read_twice(&bench, "stream-long").await;
+    tool.finish(r#"{"content":[]}"#).await;
+    status(&second, &task, "completed").await;
+    assert_eq!(bench.script.started.load(Ordering::SeqCst), 1, "once");
+}
+
+#[tokio::test]
+async fn a_task_whose_caller_leaves_is_made_all_the_same() {
+    let bench = Bench::new(SessionConfig::default());
+    let call = started(&bench, "alice", "stream-long").await;
+    let task = new_task(&bench.sessions, "alice");
+    {
+        let mut adopting = Box::pin(bench.sessions.adopt(&task, call));
+        let polled = futures::poll!(&mut adopting);
+        assert!(polled.is_pending());
+    }
+    within(async {
+        while bench
+            .sessions
+            .ask_task(&task, TaskRequest::Get)
+            .await
+            .is_err()
+        {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    read_twice(&bench, "stream-long").await;
+}
+
+#[tokio::test]
+async fn a_call_that_the_store_does_not_journal_is_no_task() {
+    let bench = Bench::new(SessionConfig {
+        limits: NodeLimits {
+            stored_bytes: 1,
+            ..NodeLimits::default()
+        },
+        ..SessionConfig::default()
+    });
+    let call = started(&bench, "alice", "stream-long").await;
+    let task = new_task(&bench.sessions, "alice");
+    let full = bench.sessions.adopt(&task, call).await.unwrap_err();
+    assert!(matches!(full, GatewayError::Overloaded { .. }), "{full:?}");
+    let gone = bench.sessions.ask_task(&task, TaskRequest::Get).await;
+    assert_eq!(gone.unwrap_err(), GatewayError::NotFound);
+    assert_eq!(bench.sessions.status().live, 0);
+}
+
+async fn watch(sessions: &Sessions, task: &SessionRef) -> JoinHandle<Task> {
+    let seen = TaskMark::of(&ask(sessions, task, TaskRequest::Get).await);
+    let (sessions, task) = (sessions.clone(), task.clone());
+    tokio::spawn(async move { ask(&sessions, &task, TaskRequest::Watch { seen }).await })
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_hears_at_once_of_each_change_and_otherwise_after_a_while() {
+    let bench = Bench::new(SessionConfig::default());
+    let (task, tool) = task(&bench, "alice", "stream-asks").await;
+    let now = Instant::now();
+    let unchanged = watch(&bench.sessions, &task).await.await.unwrap();
+    assert!(!unchanged.is_over());
+    assert!(
+        now.elapsed() >= Duration::from_secs(10),
+        "{:?}",
+        now.elapsed()
+    );
+
+    let now = Instant::now();
+    let told = watch(&bench.sessions, &task).await;
+    asks(&tool, 1).await;
+    assert!(matches!(
+        told.await.unwrap().state,
+        TaskState::InputRequired(_)
+    ));
+    let told = watch(&bench.sessions, &task).await;
+    asks(&tool, 2).await;
+    let asked = told.await.unwrap();
+    let TaskState::InputRequired(questions) = &asked.state else {
+        panic!("{asked:?}");
+    };
+    assert_eq!(questions.len(), 2);
+    let told = watch(&bench.sessions, &task).await;
+    ask(&bench.sessions, &task, TaskRequest::Cancel).await;
+    ends(&tool, CallOutcome::Failed(CallFailure::Cancelled)).await;
+    assert!(told.await.unwrap().is_over());
+    assert!(
+        now.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        now.elapsed()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_at_an_owner_that_hands_the_task_over_is_sent_away_at_once() {
+    let bench = Bench::new(SessionConfig::default());
+    lease(&bench, "test").await;
+    lease(&bench, "b").await;
+    let second = bench.another_node("b");
+    let (task, _tool) = task(&bench, "alice", "stream-long").await;
+    let seen = TaskMark::of(&ask(&bench.sessions, &task, TaskRequest::Get).await);
+    let waiting = tokio::spawn({
+        let (sessions, task) = (bench.sessions.clone(), task.clone());
+        async move { sessions.ask_task(&task, TaskRequest::Watch { seen }).await }
+    });
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    let now = Instant::now();
+    bench.sessions.hand_over().await;
+    let moved = waiting.await.unwrap().unwrap_err();
+    assert!(matches!(moved, GatewayError::Moved { .. }), "{moved:?}");
+    assert!(
+        now.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        now.elapsed()
+    );
+    assert_eq!(get(&second, &task).await["status"], "working");
 }
 
 async fn lease(bench: &Bench, node: &str) {
@@ -441,15 +620,6 @@ async fn a_task_whose_end_the_store_has_lost_fails_and_stays_so() {
     assert_eq!(record["task"]["end"]["failed"]["code"], 50002, "{record}");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_task_that_sleeps_until_its_call_comes_has_lost_nothing() {
-    let bench = Bench::new(sleepy());
-    let (task, tool) = task_after(&bench, "alice", "stream-long", LONG).await;
-    assert_eq!(get(&bench.sessions, &task).await["status"], "working");
-    tool.finish(r#"{"content":[]}"#).await;
-    status(&bench.sessions, &task, "completed").await;
-}
-
 #[tokio::test]
 async fn a_result_for_which_there_is_no_room_is_said_to_be_lost() {
     let limits = NodeLimits {
@@ -472,12 +642,10 @@ async fn a_result_for_which_there_is_no_room_is_said_to_be_lost() {
         limits,
         ..SessionConfig::default()
     });
-    let first = full.sessions.open(opening("alice")).await;
-    first.unwrap();
-    let second = full.sessions.open(opening("alice")).await;
+    let refused = any_task(&full.sessions, "alice").await;
     assert!(
-        matches!(second, Err(GatewayError::Overloaded { .. })),
-        "{second:?}"
+        matches!(refused, Err(GatewayError::Overloaded { .. })),
+        "{refused:?}"
     );
 }
 
@@ -499,10 +667,7 @@ async fn a_task_is_kept_for_its_time_and_then_gone() {
     assert_eq!(bench.sessions.status().live, 0);
     assert_eq!(get(&bench.sessions, &task).await, ended);
     tokio::time::sleep(Duration::from_secs(700)).await;
-    let gone = bench.sessions.deliver(
-        &task,
-        post(r#"{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{}}"#),
-    );
+    let gone = bench.sessions.ask_task(&task, TaskRequest::Get);
     assert_eq!(gone.await.unwrap_err(), GatewayError::NotFound);
 }
 
@@ -532,37 +697,22 @@ async fn the_time_of_a_task_begins_with_the_end_of_its_call_though_nobody_has_as
     status(&bench.sessions, &task, "completed").await;
 }
 
-async fn news_of(news: &mut ClusterSubscription, task: &SessionRef) {
-    let told = ClusterEvent::TaskChanged {
-        task: task.session.clone(),
-    };
-    within(async { while news.next().await.unwrap().unwrap() != told {} }).await;
-}
-
 #[tokio::test]
-async fn all_nodes_hear_of_each_change_of_a_task_and_of_its_next_owner() {
+async fn the_end_of_a_tasks_call_can_be_waited_for() {
     let bench = Bench::new(SessionConfig::default());
-    lease(&bench, "test").await;
-    lease(&bench, "b").await;
-    let second = bench.another_node("b");
-    let mut news = bench.store.bus.subscribe();
-    let (task, tool) = task(&bench, "alice", "stream-asks").await;
-    asks(&tool, 1).await;
-    news_of(&mut news, &task).await;
-    let asked = status(&bench.sessions, &task, "input_required").await;
-    let key = asked["inputRequests"].as_object().unwrap().keys().next();
-    let answers = json!({"inputResponses": {key.unwrap(): {"action": "accept"}}});
-    ask(&bench.sessions, &task, "tasks/update", answers).await;
-    news_of(&mut news, &task).await;
-    assert_eq!(get(&bench.sessions, &task).await["status"], "working");
-
-    let node = NodeId::new("test");
-    bench.store.directory.end_lease(&node).await.unwrap();
-    get(&second, &task).await;
-    news_of(&mut news, &task).await;
+    let (task, tool) = task(&bench, "alice", "stream-long").await;
+    let until_over = |to: &SessionRef| {
+        let (sessions, to) = (bench.sessions.clone(), to.clone());
+        tokio::spawn(async move { sessions.until_over(&to, None).await })
+    };
+    let waiting = until_over(&task);
+    let stranger = SessionRef::new(task.session.clone(), Principal::new("bob"));
+    let refused = until_over(&stranger).await.unwrap();
+    assert_eq!(refused, Err(GatewayError::NotFound));
+    assert!(!waiting.is_finished());
     tool.finish(r#"{"content":[]}"#).await;
-    news_of(&mut news, &task).await;
-    status(&second, &task, "completed").await;
+    within(waiting).await.unwrap().unwrap();
+    assert_eq!(until_over(&task).await.unwrap(), Ok(()));
 }
 
 #[tokio::test]
@@ -577,7 +727,7 @@ async fn tasks_count_as_sessions_of_their_principal_and_in_all() {
     });
     let (first, tool) = task(&bench, "alice", "stream-long").await;
     bench.open("alice", "2025-11-25").await;
-    let third = bench.sessions.open(opening("alice")).await;
+    let third = any_task(&bench.sessions, "alice").await;
     assert!(
         matches!(
             third,
@@ -585,17 +735,17 @@ async fn tasks_count_as_sessions_of_their_principal_and_in_all() {
         ),
         "{third:?}"
     );
-    bench.sessions.open(opening("bob")).await.unwrap();
-    let full = bench.sessions.open(opening("carol")).await;
+    any_task(&bench.sessions, "bob").await.unwrap();
+    let full = any_task(&bench.sessions, "carol").await;
     assert!(
         matches!(full, Err(GatewayError::TooManySessions { limit: 3, .. })),
         "{full:?}"
     );
     tool.finish(r#"{"content":[]}"#).await;
     status(&bench.sessions, &first, "completed").await;
-    assert!(bench.sessions.open(opening("carol")).await.is_err());
+    assert!(any_task(&bench.sessions, "carol").await.is_err());
     bench.sessions.close(&first).await.unwrap();
-    bench.sessions.open(opening("alice")).await.unwrap();
+    any_task(&bench.sessions, "alice").await.unwrap();
 }
 
 #[tokio::test]
@@ -607,8 +757,8 @@ async fn a_principal_that_has_stored_its_share_begins_no_task() {
         },
         ..SessionConfig::default()
     });
-    bench.sessions.open(opening("alice")).await.unwrap();
-    let full = bench.sessions.open(opening("alice")).await;
+    bench.open("alice", "2025-11-25").await;
+    let full = any_task(&bench.sessions, "alice").await;
     assert!(
         matches!(
             full,
@@ -616,5 +766,5 @@ async fn a_principal_that_has_stored_its_share_begins_no_task() {
         ),
         "{full:?}"
     );
-    bench.sessions.open(opening("bob")).await.unwrap();
+    assert_eq!(bench.sessions.status().live, 1);
 }

@@ -1,12 +1,14 @@
-use shoal_ports::{ClusterEvent, Lagged, SessionId};
+//! Events across processes, and missed ones.
+
+use shoal_ports::{ClusterEvent, Lagged};
 use tokio::time::timeout;
 
 use crate::fixture::{config, connect, eventually, node};
 use crate::server::{IN_MEMORY, LONG_ENOUGH, Server};
 
 fn event(n: usize) -> ClusterEvent {
-    ClusterEvent::TaskChanged {
-        task: SessionId::new(format!("t{n}")),
+    ClusterEvent::NodeLeft {
+        node: node(&format!("n{n}")),
     }
 }
 

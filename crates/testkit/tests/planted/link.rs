@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use shoal_cluster::{PeerGateways, Peers, Sight};
 use shoal_ports::{
-    Delivered, EventStream, GatewayError, LazySender, NodeId, NodeInfo, OpenSession, Opened, Post,
-    SessionGateway, SessionRef, StreamItem, StreamItems, lazy_channel,
+    AdoptCall, Delivered, EventStream, GatewayError, LazySender, NodeId, NodeInfo, OpenSession,
+    Opened, Post, SessionGateway, SessionId, SessionRef, SessionTasks, StreamItem, StreamItems,
+    TaskRequest, lazy_channel,
 };
-use shoal_protocol::EventId;
+use shoal_protocol::task::Task;
+use shoal_protocol::{EventId, RequestId};
 use shoal_session::Sessions;
 use tokio_util::sync::CancellationToken;
 
@@ -129,5 +131,29 @@ impl SessionGateway for Link {
 
     async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
         self.answer(self.far.close(to)).await
+    }
+
+    fn new_task(&self) -> Result<SessionId, GatewayError> {
+        self.far.new_task()
+    }
+
+    async fn adopt(&self, to: &SessionRef, call: AdoptCall) -> Result<Task, GatewayError> {
+        self.answer(self.far.adopt(to, call)).await
+    }
+
+    async fn ask_task(&self, to: &SessionRef, request: TaskRequest) -> Result<Task, GatewayError> {
+        self.answer(self.far.ask_task(to, request)).await
+    }
+
+    async fn until_over(
+        &self,
+        to: &SessionRef,
+        requests: Option<&[RequestId]>,
+    ) -> Result<(), GatewayError> {
+        self.answer(self.far.until_over(to, requests)).await
+    }
+
+    async fn tasks_of(&self, session: &SessionRef) -> Result<Option<SessionTasks>, GatewayError> {
+        self.answer(self.far.tasks_of(session)).await
     }
 }

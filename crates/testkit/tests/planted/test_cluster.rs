@@ -195,7 +195,6 @@ async fn edge(store: &Store, dispatch: &Dispatch, links: Links) -> (Members, Str
     let edge = Edge {
         gateway: Arc::new(routed),
         dispatcher: Arc::new(dispatch.clone()),
-        bus: store.bus.clone(),
         authenticator: Arc::new(NoAuthentication),
         config,
         drain: CancellationToken::new(),

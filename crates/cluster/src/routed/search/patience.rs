@@ -6,7 +6,9 @@ use crate::routed::retry_decision::Operation;
 impl Search<'_> {
     /// Fails when the request's patience is over.
     pub(super) async fn pause(&mut self) -> Result<(), GatewayError> {
-        if self.patience.is_over() {
+        // A call that cannot become a task at once stays a plain call.
+        let is_new = self.operation == Operation::Adopt && !self.committed;
+        if is_new || self.patience.is_over() {
             return Err(self.give_up());
         }
         self.waited = true;
@@ -16,12 +18,13 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// A message that may have been carried out gets `Unreachable`, because `Unavailable` tells a client that a retry
-    /// is safe. Listening and closing may always repeat.
+    /// Returns the final error. A message that may have been carried out gets `Unreachable`, because `Unavailable`
+    /// tells a client that a retry is safe. Listening, closing and asking may always repeat.
     fn give_up(&mut self) -> GatewayError {
         self.routes.counters.given_up.add();
         let patience = self.routes.config.patience;
-        if self.committed && self.operation == Operation::Deliver {
+        let has_effect = matches!(self.operation, Operation::Deliver | Operation::Adopt);
+        if self.committed && has_effect {
             let reason = format!(
                 "no other node took over within {patience:?}, and the message may have been carried out: repeat it only if a second execution is harmless"
             );

@@ -4,10 +4,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use shoal_cluster::{PeerGateways, Peers, Sight};
 use shoal_ports::{
-    Delivered, EventStream, GatewayError, NodeId, NodeInfo, OpenSession, Opened, Post,
-    SessionGateway, SessionRef,
+    AdoptCall, Delivered, EventStream, GatewayError, NodeId, NodeInfo, OpenSession, Opened, Post,
+    SessionGateway, SessionId, SessionRef, SessionTasks, TaskRequest,
 };
-use shoal_protocol::EventId;
+use shoal_protocol::task::Task;
+use shoal_protocol::{EventId, RequestId};
 
 use super::node::Death;
 use super::{ScriptedNode, TestCluster};
@@ -136,5 +137,33 @@ impl SessionGateway for Link {
     async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
         let (node, gateway) = self.far().await?;
         Self::answer(&node, gateway.close(to)).await
+    }
+
+    fn new_task(&self) -> Result<SessionId, GatewayError> {
+        Ok(SessionId::of_task_opened_by(&self.to))
+    }
+
+    async fn adopt(&self, to: &SessionRef, call: AdoptCall) -> Result<Task, GatewayError> {
+        let (node, gateway) = self.far().await?;
+        Self::answer(&node, gateway.adopt(to, call)).await
+    }
+
+    async fn ask_task(&self, to: &SessionRef, request: TaskRequest) -> Result<Task, GatewayError> {
+        let (node, gateway) = self.far().await?;
+        Self::answer(&node, gateway.ask_task(to, request)).await
+    }
+
+    async fn until_over(
+        &self,
+        to: &SessionRef,
+        requests: Option<&[RequestId]>,
+    ) -> Result<(), GatewayError> {
+        let (node, gateway) = self.far().await?;
+        Self::answer(&node, gateway.until_over(to, requests)).await
+    }
+
+    async fn tasks_of(&self, session: &SessionRef) -> Result<Option<SessionTasks>, GatewayError> {
+        let (node, gateway) = self.far().await?;
+        Self::answer(&node, gateway.tasks_of(session)).await
     }
 }

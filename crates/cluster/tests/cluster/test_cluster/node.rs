@@ -5,10 +5,12 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Delivered, DeliveryId, Epoch, EventStream, GatewayError, NodeId, OpenSession, Opened, Post,
-    SessionGateway, SessionRef, Store, StoreError,
+    AdoptCall, Delivered, DeliveryId, Epoch, EventStream, GatewayError, NodeId, OpenSession,
+    Opened, Post, SessionGateway, SessionId, SessionRef, SessionTasks, Store, StoreError,
+    TaskRequest,
 };
-use shoal_protocol::EventId;
+use shoal_protocol::task::{Task, TaskState};
+use shoal_protocol::{EventId, RequestId};
 use tokio::sync::watch;
 
 use super::log::Log;
@@ -38,10 +40,11 @@ pub(crate) struct ScriptedNode {
     joined: OnceLock<TestNode>,
     script: Mutex<VecDeque<Reply>>,
     posts: Mutex<Vec<(DeliveryId, bool)>>,
+    adopts: Mutex<Vec<(SessionId, bool)>>,
     opens: Mutex<usize>,
     refuses_to_open: Mutex<Option<GatewayError>>,
     refuses_to_take: Mutex<Option<GatewayError>>,
-    epochs: Mutex<HashMap<shoal_ports::SessionId, Epoch>>,
+    epochs: Mutex<HashMap<SessionId, Epoch>>,
     futile: Mutex<usize>,
     listens: Mutex<usize>,
     hinted: Mutex<usize>,
@@ -60,6 +63,7 @@ impl ScriptedNode {
             joined: OnceLock::new(),
             script: Mutex::default(),
             posts: Mutex::default(),
+            adopts: Mutex::default(),
             opens: Mutex::default(),
             refuses_to_open: Mutex::default(),
             refuses_to_take: Mutex::default(),
@@ -100,6 +104,17 @@ impl ScriptedNode {
 
     pub(crate) fn posts(&self) -> Vec<(DeliveryId, bool)> {
         self.posts.lock().clone()
+    }
+
+    /// Returns the tasks that this node was asked to make, and whether the request was repeated.
+    pub(crate) fn adopts(&self) -> Vec<(SessionId, bool)> {
+        self.adopts.lock().clone()
+    }
+
+    pub(crate) async fn has_adopt(&self) {
+        while self.adopts.lock().is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
     }
 
     pub(crate) fn opens(&self) -> usize {
@@ -220,7 +235,7 @@ impl SessionGateway for ScriptedNode {
         if let Some(refusal) = refused {
             return Err(refusal);
         }
-        let session = shoal_ports::SessionId::opened_by(&self.id);
+        let session = SessionId::opened_by(&self.id);
         let new = shoal_ports::NewSession {
             session: session.clone(),
             principal: open.principal,
@@ -278,5 +293,68 @@ impl SessionGateway for ScriptedNode {
             Some(Reply::Error(error)) => Err(error),
             _ => Ok(()),
         }
+    }
+
+    fn new_task(&self) -> Result<SessionId, GatewayError> {
+        Ok(SessionId::of_task_opened_by(&self.id))
+    }
+
+    /// Refuses by a scripted error. Makes the task otherwise, and then may hang.
+    async fn adopt(&self, to: &SessionRef, call: AdoptCall) -> Result<Task, GatewayError> {
+        let adopted = (to.session.clone(), call.repeated);
+        self.adopts.lock().push(adopted);
+        let reply = self.script.lock().pop_front();
+        if let Some(Reply::Error(error)) = reply {
+            return Err(error);
+        }
+        let new = shoal_ports::NewSession {
+            session: to.session.clone(),
+            principal: to.principal.clone(),
+            owner: self.id.clone(),
+            record: Bytes::new(),
+            idle: DAY,
+        };
+        if let Err(StoreError::Held) = self.store.directory.create(new).await {
+            self.own(to).await?;
+        }
+        if let Some(Reply::Hang) = reply {
+            std::future::pending::<()>().await;
+        }
+        Ok(task(&self.id))
+    }
+
+    async fn ask_task(&self, to: &SessionRef, _: TaskRequest) -> Result<Task, GatewayError> {
+        self.own(to).await?;
+        let reply = self.script.lock().pop_front();
+        match reply {
+            Some(Reply::Hang) => std::future::pending().await,
+            Some(Reply::Error(error)) => Err(error),
+            _ => Ok(task(&self.id)),
+        }
+    }
+
+    async fn until_over(
+        &self,
+        to: &SessionRef,
+        _: Option<&[RequestId]>,
+    ) -> Result<(), GatewayError> {
+        self.own(to).await
+    }
+
+    async fn tasks_of(&self, session: &SessionRef) -> Result<Option<SessionTasks>, GatewayError> {
+        self.own(session).await?;
+        Ok(None)
+    }
+}
+
+/// Returns a task whose id names the node that answers.
+fn task(node: &NodeId) -> Task {
+    Task {
+        id: node.to_string(),
+        state: TaskState::Working,
+        created_at: 0,
+        updated_at: 0,
+        ttl_ms: 0,
+        poll_interval_ms: 0,
     }
 }

@@ -39,7 +39,6 @@ pub(super) fn transport() -> impl Strategy<Value = SessionTransport> {
     prop_oneof![
         Just(SessionTransport::Streamable),
         Just(SessionTransport::SingleStream),
-        Just(SessionTransport::Task),
     ]
 }
 
@@ -276,40 +275,11 @@ pub(super) fn binding() -> impl Strategy<Value = Binding> {
     })
 }
 
-pub(super) fn plan() -> impl Strategy<Value = RequestPlan> {
-    let way = (
-        text(),
-        option::of(text()),
-        option::of(json()),
-        option::of(text()),
-    );
-    let plan = (any::<bool>(), way, binding(), option::of(millis()));
-    plan.prop_map(
-        |(repeatable, (pool, tool, params, rule), worker, hold)| RequestPlan {
-            repeat: match repeatable {
-                true => Repeat::Safe,
-                false => Repeat::Never,
-            },
-            route: Route {
-                pool: pool.into(),
-                tool: tool.map(Arc::from),
-                params,
-                hold,
-                rule: rule.map(Arc::from),
-            },
-            worker,
-        },
-    )
-}
-
-pub(super) fn plan_for(body: &Body, plan: Option<RequestPlan>) -> Option<Arc<RequestPlan>> {
-    let own = match body {
-        Body::Single(Message::Request(request)) => request.params.clone(),
-        _ => None,
-    };
-    let mut plan = plan?;
-    plan.route.params = plan.route.params.or(own);
-    Some(Arc::new(plan))
+pub(super) fn repeat() -> impl Strategy<Value = Repeat> {
+    any::<bool>().prop_map(|safe| match safe {
+        true => Repeat::Safe,
+        false => Repeat::Never,
+    })
 }
 
 pub(super) fn event_id() -> impl Strategy<Value = EventId> {

@@ -8,18 +8,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use shoal_ports::{
-    CallFailure, Delivered, GatewayError, OpenSession, Post, SessionId, SessionRef,
-    SessionTransport,
-};
+use shoal_ports::{CallFailure, Delivered, GatewayError, Post, SessionId, SessionRef, TaskClient};
 use shoal_protocol::task::{Task, TaskState};
-use shoal_protocol::{
-    Body, Message, Method, RawJson, RawObject, Request, RequestId, Revision, error_response,
-    response,
-};
+use shoal_protocol::{Body, Message, error_response};
 use shoal_telemetry::metrics::{EndReason, TaskOutcome, metrics};
 
 use super::super::Node;
+use super::super::tasks::NEVER_BEGUN;
 use super::Posting;
 use crate::actor::record::Step;
 use crate::call::InFlight;
@@ -28,8 +23,6 @@ use crate::here::in_task;
 use crate::live::{LiveSession, store_failed};
 use crate::record::MadeTask;
 use crate::state::Input;
-
-const NEVER_BEGUN: &str = "the task was never started";
 
 impl Node {
     /// Makes a task for the call and runs it. Completes even if the caller leaves. Boxed because deliveries recurse.
@@ -47,11 +40,10 @@ impl Node {
                 Ok(Made::Task(_)) => TaskOutcome::Created,
                 Ok(Made::Refused(_)) | Err(_) => TaskOutcome::Refused,
             });
-            let answer = match made? {
-                Made::Task(task) => node.created(&in_flight.to_request().id, &task),
-                Made::Refused(answer) => answer,
-            };
-            node.respond(&live, answer).await
+            Ok(match made? {
+                Made::Task(task) => Delivered::Task(node.created(&task)),
+                Made::Refused(answer) => Delivered::Json(answer),
+            })
         })
         .boxed()
     }
@@ -114,16 +106,20 @@ impl Node {
         posting: &Posting,
         to: &SessionRef,
     ) -> Result<MadeTask, GatewayError> {
-        let open = OpenSession {
-            principal: to.principal.clone(),
-            transport: SessionTransport::Task,
-            initialize: Some(initialize(in_flight)),
-            trace: to.trace.clone(),
+        let task = SessionRef {
+            session: SessionId::of_task_opened_by(&self.id),
+            hinted: false,
+            ..to.clone()
         };
-        let opened = self.open(open).await?;
-        let opened_at = self.live(&opened.session).and_then(|live| live.opened_at);
+        let client = in_flight.client();
+        let client = TaskClient {
+            client_info: client.client_info.clone(),
+            capabilities: client.capabilities.clone(),
+        };
+        let opened = self.open_task(&task, &client).await?;
+        let opened_at = opened.and_then(|live| live.opened_at);
         let made = MadeTask {
-            task: opened.session,
+            task: task.session,
             delivery: posting.delivery.into(),
             made_at: opened_at.unwrap_or_else(unix_millis),
         };
@@ -161,17 +157,16 @@ impl Node {
             .await;
     }
 
-    fn created(&self, request: &RequestId, made: &MadeTask) -> Bytes {
+    fn created(&self, made: &MadeTask) -> Task {
         let times = self.limits().task;
-        let task = Task {
-            id: made.task.as_str(),
+        Task {
+            id: made.task.as_str().to_owned(),
             state: TaskState::Working,
             created_at: made.made_at,
             updated_at: made.made_at,
             ttl_ms: times.ttl,
             poll_interval_ms: times.poll_interval,
-        };
-        response(request, &task.to_legacy_created())
+        }
     }
 }
 
@@ -186,21 +181,4 @@ fn made_before(live: &LiveSession, posting: &Posting) -> Option<MadeTask> {
         let mut made = record.made_tasks.iter();
         made.find(|made| made.delivery == delivery).cloned()
     })?
-}
-
-fn initialize(in_flight: &InFlight) -> Request {
-    let client = in_flight.client();
-    let mut params = RawObject::default();
-    let revision = Revision::LATEST_LEGACY.as_str();
-    params.set("protocolVersion", RawJson::of(revision));
-    let unnamed = || RawJson::from_static(r#"{"name":"","version":""}"#);
-    let client_info = client.client_info.as_ref();
-    let client_info = client_info.map(|info| info.as_json().clone());
-    params.set("clientInfo", client_info.unwrap_or_else(unnamed));
-    params.set("capabilities", client.capabilities.clone());
-    Request {
-        id: RequestId::from_string("initialize"),
-        method: Method::Initialize,
-        params: Some(params.to_json()),
-    }
 }

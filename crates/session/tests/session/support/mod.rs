@@ -22,13 +22,15 @@ use dashmap::DashMap;
 use futures::FutureExt as _;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
-    Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallFailure, CallId,
-    CallOutcome, CallPlan, Caller, Delivered, Dispatcher, Epoch, EventStream, NodeId, OpenSession,
-    OwnLists, Planning, Post, Principal, Repeat, ResourceUpdated, RunningCall, ServerFacts,
-    SessionGateway, SessionId, SessionRef, SessionTransport, SettledFacts, Starting, StreamItem,
-    WorkerId, answered, at_once, later,
+    AdoptCall, Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallFailure,
+    CallId, CallOutcome, CallPlan, Caller, Delivered, Dispatcher, Epoch, EventStream, NodeId,
+    OpenSession, OwnLists, Planning, Post, Principal, Repeat, RequestPlan, ResourceUpdated, Route,
+    RunningCall, ServerFacts, SessionGateway, SessionId, SessionRef, SessionTransport,
+    SettledFacts, Starting, StreamItem, TaskClient, WorkerId, answered, at_once, later,
 };
-use shoal_protocol::{Body, EventId, Message, Method, Outcome, RawJson, RawObject, RpcError};
+use shoal_protocol::{
+    Body, EventId, Message, Method, Outcome, RawJson, RawObject, Request, RequestId, RpcError,
+};
 use shoal_session::{SessionConfig, Sessions};
 use tokio::sync::{broadcast, mpsc, watch};
 
@@ -619,6 +621,35 @@ pub fn bound(id: u64, tool: &str) -> Post {
     Post {
         binding: Some(binding),
         ..post(&call(id, tool))
+    }
+}
+
+/// Describes a call of the tool that a worker has got, for the session of a task.
+pub fn adopted(tool: &str) -> AdoptCall {
+    AdoptCall {
+        call: CallId::generate(),
+        request: Request {
+            id: RequestId::from_string("seven"),
+            method: Method::ToolsCall,
+            params: Some(RawJson::of(&serde_json::json!({"name": tool}))),
+        },
+        repeat: Repeat::Never,
+        route: Route {
+            pool: "p".into(),
+            tool: Some(tool.into()),
+            params: None,
+            hold: None,
+            rule: None,
+        },
+        binding: Binding {
+            worker: WorkerId::new("w"),
+            ledger: None,
+        },
+        client: TaskClient {
+            client_info: None,
+            capabilities: RawJson::from_static("{}"),
+        },
+        repeated: false,
     }
 }
 
