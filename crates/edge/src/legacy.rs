@@ -22,7 +22,6 @@ use shoal_protocol::{
 };
 use shoal_telemetry::metrics::StreamKind;
 
-pub(crate) use self::bind::may_be_task;
 pub(crate) use self::handed_over::hand_over_held;
 pub(crate) use self::opened::OpenedSession;
 use self::stream::StreamFrames;
@@ -219,7 +218,7 @@ pub(crate) async fn hand_over(
         ..to(visit, session)
     };
     let body = match task::asked(visit, body) {
-        Ok(request) => match edge.gateway.tasks_of(&to).await? {
+        Ok(request) => match visit.edge.gateway.tasks_of(&to).await? {
             Some(own) => {
                 let id = Some(request.id.clone());
                 let delivered = Box::pin(task::serve(visit, own, request)).await?;

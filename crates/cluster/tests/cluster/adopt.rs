@@ -76,7 +76,7 @@ async fn a_call_waits_for_no_node() {
     let a = cluster.node("a").await;
     edge.sees(2).await;
     let to = new_task(&edge);
-    a.then(Reply::Error(full()));
+    a.then(Reply::Error(GatewayError::Moved { owner: None }));
     let begun = Instant::now();
     let refused = adopt(&edge, &to).await.unwrap_err();
     assert!(

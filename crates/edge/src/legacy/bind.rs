@@ -55,7 +55,7 @@ pub(super) async fn deliver_bound(
     }
 }
 
-pub(crate) fn may_be_task(edge: &EdgeState, body: &Body) -> bool {
+fn may_be_task(edge: &EdgeState, body: &Body) -> bool {
     let Body::Single(Message::Request(request)) = body else {
         return false;
     };

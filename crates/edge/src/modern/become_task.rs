@@ -136,7 +136,7 @@ impl Origin {
     /// Describes the call as its worker runs it. Returns `None` if the worker could not tell whether it had the call
     /// before.
     fn adopted(&self, bound: Bound) -> Option<AdoptCall> {
-        let once = self.repeat == Repeat::Never;
+        let runs_once = self.repeat == Repeat::Never;
         let Bound { call, pool, worker } = bound;
         let attached = || Route {
             pool,
@@ -162,7 +162,7 @@ impl Origin {
             client: self.client.clone(),
             repeated: false,
         };
-        (!once || adopted.binding.ledger.is_some()).then_some(adopted)
+        (!runs_once || adopted.binding.ledger.is_some()).then_some(adopted)
     }
 }
 

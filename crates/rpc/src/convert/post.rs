@@ -13,7 +13,7 @@ use shoal_protocol::{
 use super::call::{headers_in, headers_out, ledger_in, ledger_out, repeat_in};
 use super::outcome::{answer_in, answer_out, error_in, error_out};
 use super::trace::{trace_in, trace_out};
-use super::{duration, millis, sixteen, trusted};
+use super::{sixteen, trusted};
 use crate::error::Malformed;
 use crate::proto::node::v1 as wire;
 use crate::proto::node::v1::member::Member;

@@ -19,7 +19,7 @@ pub(crate) enum Asked {
     Close,
     Adopt(SessionRef, AdoptCall),
     Task(SessionRef, TaskRequest),
-    Tasks(SessionRef),
+    Tasks,
     UntilOver(SessionRef, Option<Vec<RequestId>>),
 }
 
@@ -165,8 +165,8 @@ impl SessionGateway for ScriptedGateway {
         self.answer().await.map(|_| ())
     }
 
-    async fn tasks_of(&self, session: &SessionRef) -> Result<Option<SessionTasks>, GatewayError> {
-        self.note(Asked::Tasks(session.clone()));
+    async fn tasks_of(&self, _: &SessionRef) -> Result<Option<SessionTasks>, GatewayError> {
+        self.note(Asked::Tasks);
         Ok(self.tasks.lock().clone())
     }
 }

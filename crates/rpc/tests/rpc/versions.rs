@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use shoal_ports::{
-    AskId, Binding, CallEventKind, GatewayError, NodeId, SessionGateway, StateRequest, StreamItem,
-    TaskRequest, WorkerId,
+    AskId, Binding, CallEventKind, GatewayError, NodeId, Post, SessionGateway, StateRequest,
+    StreamItem, TaskRequest, WorkerId,
 };
 use shoal_protocol::{Outcome, RawJson};
 use shoal_rpc::proto::node::v1::node_link_client::NodeLinkClient;

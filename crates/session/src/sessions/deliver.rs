@@ -10,8 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use shoal_ports::{
-    Binding, CallFailure, CallId, Delivered, DeliveryId, GatewayError, Grant, Post, RequestPlan,
-    SessionRef,
+    Binding, CallFailure, CallId, Delivered, DeliveryId, GatewayError, Grant, Post, SessionRef,
 };
 use shoal_protocol::{Body, Message, Method, RequestId, error_response};
 use shoal_telemetry::metrics::{ActorKind, metrics};

@@ -402,7 +402,10 @@ async fn a_call_that_is_delivered_again_to_the_next_owner_is_the_same_task() {
 
     let (_, once_more) = made(&second, &session, again(&call)).await;
     assert_eq!(once_more, first);
-    assert_eq!(listed(&second, &session).await, [task.session.clone()]);
+    assert_eq!(
+        listed(&second, &session).await,
+        std::slice::from_ref(&task.session)
+    );
     tool.finish(r#"{"content":[]}"#).await;
     status(&second, &task, "completed").await;
     assert_eq!(bench.script.started.load(Ordering::SeqCst), 1, "once");

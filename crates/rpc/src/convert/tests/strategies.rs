@@ -6,8 +6,8 @@ use proptest::{collection, option, prop_oneof};
 use shoal_ports::{
     AskId, Binding, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller,
     ClientInfo, Epoch, ForwardedHeaders, GatewayError, Grant, LedgerNumber, ListScope, LogFilter,
-    Memo, NodeId, PoolCatalog, Principal, RawObjectOrEmpty, Repeat, RequestPlan, Route, SessionId,
-    SessionTransport, StateRequest, StreamItem, WorkerId,
+    Memo, NodeId, PoolCatalog, Principal, RawObjectOrEmpty, Repeat, SessionId, SessionTransport,
+    StateRequest, StreamItem, WorkerId,
 };
 use shoal_protocol::{
     Body, EventId, InvalidMessage, LogLevel, Message, Method, Notification, Outcome, RawJson,

@@ -24,9 +24,9 @@ use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
     AdoptCall, Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallFailure,
     CallId, CallOutcome, CallPlan, Caller, Delivered, Dispatcher, Epoch, EventStream, NodeId,
-    OpenSession, OwnLists, Planning, Post, Principal, Repeat, RequestPlan, ResourceUpdated, Route,
-    RunningCall, ServerFacts, SessionGateway, SessionId, SessionRef, SessionTransport,
-    SettledFacts, Starting, StreamItem, TaskClient, WorkerId, answered, at_once, later,
+    OpenSession, OwnLists, Planning, Post, Principal, Repeat, ResourceUpdated, Route, RunningCall,
+    ServerFacts, SessionGateway, SessionId, SessionRef, SessionTransport, SettledFacts, Starting,
+    StreamItem, TaskClient, WorkerId, answered, at_once, later,
 };
 use shoal_protocol::{
     Body, EventId, Message, Method, Outcome, RawJson, RawObject, Request, RequestId, RpcError,
