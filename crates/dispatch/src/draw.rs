@@ -1,7 +1,7 @@
 //! Draws a worker for a request that must run once, before its session's owner plans the call.
 //!
-//! Rules, arguments and the client are left to the plan. A worker that has been drawn for a call which is then refused
-//! has lost nothing.
+//! Rules, arguments and the client are left to the plan. The draw changes nothing at the worker, because the plan may
+//! refuse the call.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl Dispatch {
             tool: item.tool,
             params: request.params.as_ref(),
         };
-        match self.place_among(view, &wish, tried) {
+        match self.draw_for(view, &wish, tried) {
             // A worker without ledger numbers forgets its refusals, so no owner could bind the call to another worker.
             Some(binding) if binding.ledger.is_some() => Drawn::Bound(binding),
             _ => Drawn::Nothing,

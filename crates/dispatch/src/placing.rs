@@ -10,7 +10,7 @@ use crate::asker::Asker;
 use crate::awaiting::nobody_came;
 use crate::dispatch::Dispatch;
 use crate::plan::{Found, shed, tell_allowed};
-use crate::pools::{AffinityKey, View, Wanted};
+use crate::pools::{AffinityKey, Member, View, Wanted};
 use crate::route::Routed;
 use crate::shared::Shared;
 
@@ -34,25 +34,53 @@ impl<'a> Wish<'a> {
             params: route.params.as_ref(),
         }
     }
+
+    fn wanted(&self, view: &View) -> Wanted<'a> {
+        let affinity = &view.settings.of(self.pool).affinity;
+        let Asker {
+            principal, session, ..
+        } = self.asker;
+        Wanted {
+            tool: self.tool,
+            key: AffinityKey::of(affinity, self.params, session, Some(principal)),
+            by: Some((self.asker, self.method)),
+        }
+    }
+
+    /// Returns the only worker that serves the caller's own items.
+    fn own_worker<'v>(&self, view: &'v View, tried: &[WorkerId]) -> Option<&'v Arc<Member>> {
+        let own = view.own.worker(self.pool, self.asker);
+        let own = own.filter(|worker| !tried.contains(worker));
+        let own = own.and_then(|worker| view.member(worker));
+        own.filter(|member| member.is_reachable())
+    }
 }
 
 impl Dispatch {
     pub(crate) fn place_again(&self, plan: &CallPlan, tried: &[WorkerId]) -> Option<Binding> {
         let (view, route) = (self.shared.view(), plan.route.as_ref()?);
-        self.place_among(&view, &Wish::of(&plan.call, route), tried)
+        let wish = Wish::of(&plan.call, route);
+        self.may_try(tried)
+            .then(|| place(&view, &wish, tried).ok())?
     }
 
-    /// Chooses a worker that is not in `tried`. `None` if there is none, or enough were tried.
-    pub(crate) fn place_among(
+    /// Draws a worker for a call that another node starts.
+    pub(crate) fn draw_for(
         &self,
         view: &View,
         wish: &Wish<'_>,
         tried: &[WorkerId],
     ) -> Option<Binding> {
-        if tried.len() >= self.shared.config.start_attempts.max(1) {
+        if !self.may_try(tried) {
             return None;
         }
-        place(view, wish, tried).ok()
+        let own = wish.own_worker(view, tried);
+        let drawn = own.or_else(|| view.draw(wish.pool, &wish.wanted(view), tried));
+        drawn.map(binding_to)
+    }
+
+    fn may_try(&self, tried: &[WorkerId]) -> bool {
+        tried.len() < self.shared.config.start_attempts.max(1)
     }
 
     /// Waits up to `reconnect_wait` or, if longer, the `wait` of a pool that may scale to zero.
@@ -89,28 +117,20 @@ fn place(
     wish: &Wish<'_>,
     tried: &[WorkerId],
 ) -> Result<Binding, (CallFailure, ShedReason)> {
-    let affinity = &view.settings.of(wish.pool).affinity;
-    let Asker {
-        principal, session, ..
-    } = wish.asker;
-    let wanted = Wanted {
-        tool: wish.tool,
-        key: AffinityKey::of(affinity, wish.params, session, Some(principal)),
-        by: Some((wish.asker, wish.method)),
-    };
-    let own = view.own.worker(wish.pool, wish.asker);
-    let own = own.filter(|worker| !tried.contains(worker));
-    let own = own.and_then(|worker| view.member(worker));
-    let chosen = match own.filter(|member| member.is_reachable()) {
-        Some(own) => Ok(own),
-        None => view.choose(wish.pool, &wanted, tried),
-    };
-    match chosen {
-        Ok(member) => Ok(Binding {
-            worker: member.id.clone(),
-            ledger: member.worker.ledger(),
-        }),
+    if let Some(own) = wish.own_worker(view, tried) {
+        return Ok(binding_to(own));
+    }
+    let wanted = wish.wanted(view);
+    match view.choose(wish.pool, &wanted, tried) {
+        Ok(member) => Ok(binding_to(member)),
         Err(failure) => Err((failure, view.shed_reason(wish.pool, &wanted))),
+    }
+}
+
+fn binding_to(member: &Arc<Member>) -> Binding {
+    Binding {
+        worker: member.id.clone(),
+        ledger: member.worker.ledger(),
     }
 }
 

@@ -250,6 +250,16 @@ impl View {
             .ok_or_else(|| CallFailure::not_executed(view.why_not(pool, wanted)))
     }
 
+    /// Draws a worker of `pool` that is not in `tried` for a call that another node starts.
+    pub(crate) fn draw(
+        &self,
+        pool: &str,
+        wanted: &Wanted<'_>,
+        tried: &[WorkerId],
+    ) -> Option<&Arc<Member>> {
+        balance::draw(&self.pools.get(pool)?.ready, wanted, tried)
+    }
+
     /// Explains why [`choose`](Self::choose) found no worker.
     pub(crate) fn shed_reason(&self, pool: &str, wanted: &Wanted<'_>) -> ShedReason {
         let ready = self.pools.get(pool).map_or(&[][..], |pool| &pool.ready);

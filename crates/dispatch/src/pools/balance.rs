@@ -16,18 +16,47 @@ pub(super) fn choose<'a>(
     wanted: &Wanted<'_>,
     tried: &[WorkerId],
 ) -> Option<&'a Arc<Member>> {
-    let can = |member: &Member| !tried.contains(&member.id) && member.can_take(wanted.tool);
-    let fits = |member: &Member| can(member) && member.circuit_of(wanted) != CircuitState::Open;
-    while let Some(picked) = pick(ready, wanted, fits) {
+    while let Some(picked) = fitting(ready, wanted, tried) {
         // Another call may have taken the trial.
         if picked.enter(wanted) {
             return Some(picked);
         }
     }
+    last_resort(ready, wanted, tried)
+}
+
+/// Picks a worker for a call that another node starts, as [`choose`] does, and leaves the trial to that node.
+pub(super) fn draw<'a>(
+    ready: &'a [Arc<Member>],
+    wanted: &Wanted<'_>,
+    tried: &[WorkerId],
+) -> Option<&'a Arc<Member>> {
+    fitting(ready, wanted, tried).or_else(|| last_resort(ready, wanted, tried))
+}
+
+fn fitting<'a>(
+    ready: &'a [Arc<Member>],
+    wanted: &Wanted<'_>,
+    tried: &[WorkerId],
+) -> Option<&'a Arc<Member>> {
+    pick(ready, wanted, |member| {
+        can(member, wanted, tried) && member.circuit_of(wanted) != CircuitState::Open
+    })
+}
+
+fn last_resort<'a>(
+    ready: &'a [Arc<Member>],
+    wanted: &Wanted<'_>,
+    tried: &[WorkerId],
+) -> Option<&'a Arc<Member>> {
     match wanted.is_anybodys() {
-        true => pick(ready, wanted, can),
+        true => pick(ready, wanted, |member| can(member, wanted, tried)),
         false => None,
     }
+}
+
+fn can(member: &Member, wanted: &Wanted<'_>, tried: &[WorkerId]) -> bool {
+    !tried.contains(&member.id) && member.can_take(wanted.tool)
 }
 
 fn pick<'a>(

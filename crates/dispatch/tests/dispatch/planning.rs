@@ -4,6 +4,7 @@ use std::time::Duration;
 use futures::future::Either;
 use futures::poll;
 use serde_json::json;
+use shoal_dispatch::Config;
 use shoal_ports::{
     Binding, CallFailure, CallOutcome, Dispatcher as _, Drawn, LedgerNumber, PoolCatalog,
     Principal, Repeat, SessionId, SessionRef, WorkerId,
@@ -13,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::fake_worker::FakeWorker;
 use crate::setting::{
-    CallExt as _, Setting, finish, items, legacy, modern, result, setting, tools,
+    CallExt as _, Setting, configured, finish, items, legacy, modern, result, setting, tools,
 };
 
 fn worker(id: &str) -> FakeWorker {
@@ -278,4 +279,29 @@ async fn a_bound_call_runs_once_and_only_in_the_pool_of_its_worker() {
         let away = matches!(refused, CallOutcome::Failed(CallFailure::WorkerAway { .. }));
         assert!(away, "{refused:?}");
     }
+}
+
+/// The session's owner takes the trial, and only if its plan allows the call.
+#[tokio::test(start_paused = true)]
+async fn a_drawn_worker_has_not_used_its_trial() {
+    let config = Config {
+        circuit_failures: 1,
+        ..Config::default()
+    };
+    let reopens = config.circuit_open_max;
+    let setting = configured(config);
+    let failing = worker("w1").refusing(CallFailure::NotExecuted {
+        reason: "its server is broken".into(),
+    });
+    numbered(&setting.add(failing));
+    setting.failure(legacy("t", json!({}))).await;
+    let draw = || setting.dispatch.draw(&session(), &request("t"), &[]);
+    assert_eq!(draw(), Drawn::Nothing, "the circuit is open");
+    tokio::time::advance(reopens).await;
+    for _ in 0..2 {
+        assert!(matches!(draw(), Drawn::Bound(_)));
+    }
+    let plan = setting.plan(legacy("t", json!({})).at("w1")).await;
+    let takes = || setting.dispatch.takes(&WorkerId::new("w1"), &plan);
+    assert!(takes() && !takes(), "one call is the trial");
 }
