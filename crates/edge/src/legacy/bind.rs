@@ -41,11 +41,8 @@ pub(super) async fn deliver_bound(
                 bind(visit, to, &mut post, &tried);
             }
             (delivered, binding) => {
-                // Sessions acknowledge the calls of streams, and a task's session the call of its task. The
-                // edge acknowledges only a JSON answer.
-                if let (Ok(Delivered::Json(_)), Some(binding)) = (&delivered, binding)
-                    && !may_be_task(edge, &post.body)
-                {
+                // Sessions acknowledge the calls of their streams and tasks.
+                if let (Ok(Delivered::Json(_)), Some(binding)) = (&delivered, binding) {
                     edge.dispatcher
                         .acknowledge(&binding.worker, post.delivery.into());
                 }
@@ -53,15 +50,6 @@ pub(super) async fn deliver_bound(
             }
         }
     }
-}
-
-fn may_be_task(edge: &EdgeState, body: &Body) -> bool {
-    let Body::Single(Message::Request(request)) = body else {
-        return false;
-    };
-    let task = request.params.as_ref();
-    let begins = task.and_then(|params| params.member_begins("task"));
-    edge.config.tasks.enabled && begins.is_some_and(|begins| begins != b'n')
 }
 
 /// Counts a bound call at its worker until the load that the worker reports includes the call.
