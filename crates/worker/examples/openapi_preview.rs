@@ -90,7 +90,7 @@ fn report(document: &str, list: Option<&String>) -> std::io::Result<Value> {
     }))
 }
 
-/// Returns the peak memory of the process in MB; 0 if the system does not tell it.
+/// Returns the peak memory of the process in MB; 0 if it is unknown.
 fn most_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let most = status
@@ -137,7 +137,8 @@ fn is_legal(name: &str, others: &str) -> bool {
     (1..=64).contains(&name.len()) && name.chars().all(fits)
 }
 
-/// Returns the part of an input schema that the APIs of Claude and OpenAI refuse, apart from property names.
+/// Returns the part of an input schema that the APIs of Claude and OpenAI refuse, except property
+/// names.
 fn refused_by_models(schema: &Value) -> Option<String> {
     if schema["type"] != "object" {
         return Some("the root is no object".to_owned());
@@ -171,7 +172,7 @@ fn refused_by_models(schema: &Value) -> Option<String> {
 /// Keywords whose values are not schemas.
 const VALUES: [&str; 4] = ["const", "default", "enum", "examples"];
 
-/// Property names that Claude's API refuses, at any depth.
+/// Returns the property names that Claude's API refuses, at any depth.
 fn illegal_keys(schema: &Value) -> Vec<&str> {
     let mut found = Vec::new();
     let mut open = vec![schema];

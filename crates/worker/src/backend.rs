@@ -16,22 +16,23 @@ use tokio_util::sync::CancellationToken;
 /// results.
 #[async_trait]
 pub trait Backend: Send + Sync + 'static {
-    /// Returns the backend's readiness and catalog. The catalog's `generations` grow with each change.
-    /// In-process code may announce changes that its lists do not show. An MCP server's announcement counts
-    /// only if a list changed.
+    /// Returns the backend's readiness and catalog, whose `generations` count changes. In-process
+    /// code counts what it announces, even if its lists stay equal. An MCP server's lists count
+    /// only if they differ.
     fn state(&self) -> watch::Receiver<BackendState>;
 
-    /// Returns updates of subscribed resources. A receiver that lags must assume that all changed.
+    /// Returns updates of subscribed resources. A receiver that lags must assume that every
+    /// resource changed.
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated>;
 
-    /// Returns the owners whose lists differ from the catalog. For them, or for everyone if the catalog says
-    /// so, the backend answers list methods with all pages in one result.
+    /// Returns the owners whose lists differ from the catalog. For them, or for everyone if the
+    /// catalog says so, the backend answers list methods, with all pages in one result.
     fn own_lists(&self) -> watch::Receiver<OwnLists> {
         watch::channel(OwnLists::default()).1
     }
 
-    /// Runs one call to its end. The runtime drops the future some time after [`CallContext::cancelled`]
-    /// fires. Converts errors to outcomes that say whether the tool ran.
+    /// Runs one call to its end. Errors become outcomes that say whether the tool ran. Some time
+    /// after [`CallContext::cancelled`] fires, the runtime drops the future.
     async fn run(&self, call: &Call, context: &CallContext) -> CallOutcome;
 
     /// Starts reporting updates of a resource. Idempotent.
@@ -89,7 +90,7 @@ impl BackendState {
 
 /// The connection from a running call to its client.
 ///
-/// Clones are cheap. After the call ends, every method refuses.
+/// Clones are cheap. After the call ends, no method reaches the client.
 #[derive(Clone)]
 pub struct CallContext {
     line: Arc<dyn CallLine>,
@@ -138,8 +139,8 @@ impl CallContext {
         self.line.notify_now(method, params)
     }
 
-    /// Waits for `ready` before the call begins. Meanwhile the call has no actor, counts as queued, and may wait
-    /// as long as a queued call.
+    /// Waits for `ready` before the call begins. Meanwhile the call has no actor and counts as
+    /// queued. With `Patience::OfPool`, it waits no longer than a queued call.
     ///
     /// # Errors
     /// The error of `ready`; or the call waited too long or has ended.

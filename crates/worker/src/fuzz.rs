@@ -11,7 +11,7 @@ pub fn openapi_document(text: &[u8]) {
     let _ = compile(text);
 }
 
-/// Checks that the split of reads does not affect a stdio server's lines.
+/// Checks that a stdio server's lines do not depend on how its bytes are split into reads.
 pub fn stdio_lines(data: &[u8]) {
     let Some((&cut, text)) = data.split_first() else {
         return;

@@ -63,9 +63,9 @@ const FORGOTTEN: usize = 2;
 /// belongs to one Shoal session.
 ///
 /// # Outcomes
-/// A call ends as `OutcomeUnknown` if its answer breaks off and cannot be resumed, or if it is lost and
-/// another server can repeat it. An unsent call waits for its server if there is no other; otherwise it ends
-/// as `NotExecuted`.
+/// A call ends as `OutcomeUnknown` if its answer breaks off and cannot be resumed, or if its server
+/// is away while another can repeat the call. An unsent call waits for its server if there is no
+/// other; otherwise it ends as `NotExecuted`.
 pub struct HttpBackend {
     server: Server,
     endpoint: Arc<Endpoint>,

@@ -59,7 +59,7 @@ const SECRET_BYTES: u64 = 64 * 1024;
 pub(crate) struct HttpClient {
     config: HttpClientConfig,
     outbound: Outbound,
-    /// The operator's targets besides the token endpoint.
+    /// The targets that the operator configured, without token endpoints.
     named: Named,
     headers: Headers,
     forward: Vec<Arc<str>>,
@@ -119,7 +119,8 @@ pub(crate) fn check_url(url: &str, what: &str) -> Result<Url, String> {
 }
 
 impl HttpClient {
-    /// Creates a client without sending anything. `named` are the operator's targets.
+    /// Creates a client without sending anything. `named` are the targets that the operator
+    /// configured, which may be private addresses.
     ///
     /// # Errors
     /// The settings are unusable.
@@ -225,7 +226,7 @@ impl HttpClient {
     /// The headers besides the protocol's. `caller` is set for a caller's request.
     ///
     /// # Errors
-    /// The request has no token.
+    /// A token is missing.
     pub(crate) async fn headers(
         &self,
         client: &Client,
@@ -283,8 +284,9 @@ impl HttpClient {
         self.exchange.is_some() || self.forwards_token() && brings_token(caller)
     }
 
-    /// Whether requests carry the operator's headers, certificate or token, perhaps beside the caller's. A
-    /// caller's header replaces the operator's of the same name. Headers from a file always count.
+    /// Whether requests carry the operator's headers, certificate or token, perhaps beside the
+    /// caller's. A caller's header replaces the operator's of the same name. A file's headers
+    /// always count, because their names are unknown here.
     pub(crate) fn is_operators(&self, caller: Option<&Caller>) -> bool {
         let is_replaced = |name: &String| {
             let name = name.to_ascii_lowercase();

@@ -80,8 +80,9 @@ pub struct OpenApiBackend {
 }
 
 impl OpenApiBackend {
-    /// Starts a backend for the configured service `base`, or the document's server for `None`, with the
-    /// tools of `choice`. [`Backend::state`] shows whether it is ready. Dropping the backend ends it.
+    /// Starts a backend for the configured service `base`, or for the document's server if `None`,
+    /// with the tools of `choice`. [`Backend::state`] shows whether it is ready. Dropping the
+    /// backend ends it.
     ///
     /// # Errors
     /// The settings are unusable.

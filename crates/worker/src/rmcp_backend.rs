@@ -43,9 +43,10 @@ use peers::PeerCache;
 
 /// Runs the calls of all clients on one shared handler.
 ///
-/// * Each running call has a [`Peer`](rmcp::Peer) that reaches its client. A peer serves one caller (a
-///   session, or a principal without one); a clone kept after the call reaches only that caller's later
-///   calls. Announcements of changed lists and resources work through every kept peer, about a thousand.
+/// * Each running call has a [`Peer`](rmcp::Peer) that reaches its client. A peer serves one caller
+///   (a session, or a principal without one), so a clone that a tool keeps after the call reaches
+///   only later calls of that caller. Shoal keeps about a thousand idle peers, and a clone of each
+///   can still announce changed lists and resources.
 /// * A peer describes its client in revision 2025-11-25, so that a tool can ask clients of every
 ///   revision. The context's `meta` holds the request's own `_meta`.
 /// * [`RequestContextExt`] gives the call's principal, deadline, trace and session. The context's
@@ -64,7 +65,7 @@ pub struct RmcpBackend<H: ServerHandler> {
 }
 
 impl<H: ServerHandler> RmcpBackend<H> {
-    /// Starts a backend and reads the handler's lists. After a failure, it reports why and retries.
+    /// Starts a backend and reads the handler's lists, again after a failure, which it reports.
     pub async fn start(handler: H) -> Arc<Self> {
         let handler = Arc::new(handler);
         let hub = Arc::new(Hub::new());

@@ -69,8 +69,9 @@ const BACKLOG: usize = 1024;
 /// * A call runs even without a reader. One reader at a time reads its events from a bounded buffer; a later
 ///   reader takes over, with the control of the call. If a reader is too slow, its events end without
 ///   `Finished`, and it may attach again.
-/// * The worker keeps a finished call for [`PoolConfig::result_retention`] or until its end is acknowledged.
-///   It drops a repeatable call once its end is read, if the call sent only its end or was lost.
+/// * The worker keeps a finished call for [`PoolConfig::result_retention`] or until its end is
+///   acknowledged. It drops a repeatable call once its end is read, if the call sent nothing else,
+///   was withdrawn, or may run again elsewhere.
 /// * The worker remembers ids of journaled calls that ran or were refused for [`PoolConfig::call_memory`],
 ///   and refuses calls that may have run here with `OutcomeUnknown`. It decides by ledger numbers instead of
 ///   clocks.
@@ -124,7 +125,7 @@ impl WorkerRuntime {
     fn announce(&self, form: &Arc<Form>) {
         let next = announcement_of(&self.id, &self.pool, &form.state.borrow());
         gauges::name(&next);
-        // Held so that a former form cannot announce after its successor.
+        // This lock is held so that a former form cannot announce after its successor.
         let forms = self.forms.read();
         let is_current = Arc::ptr_eq(forms.current(), form);
         self.announcement.send_if_modified(|announced| {
@@ -180,8 +181,9 @@ impl WorkerRuntime {
         })
     }
 
-    /// If the pool is full, removes a queued call to make room for `call`. Runs before `call` enters the
-    /// ledger, because a refusal is final and the removed call leaves the same ledger.
+    /// If the pool is full, removes a queued call to make room for `call`. Runs before `call`
+    /// enters the ledger: a refusal there is final, and the locked entry would keep the removed
+    /// call from leaving.
     fn make_room(&self, form: &Form, call: &Call) {
         let is_new = || !call.attach_only && self.ledger.find(call.id).is_none();
         if form.admission.are_full() && is_new() && self.refusal(form, call).is_none() {
@@ -261,7 +263,7 @@ impl WorkerRuntime {
     fn refusal(&self, form: &Form, call: &Call) -> Option<CallFailure> {
         let session = call.caller.session.as_ref();
         if session.is_some_and(|session| self.fences.has_ended(session)) {
-            // The session's end also cancelled its running calls.
+            // The session's end cancelled its running calls, and cancels later ones too.
             return Some(CallFailure::Cancelled);
         }
         let reason = if self.is_draining() {
@@ -322,7 +324,7 @@ impl Worker for WorkerRuntime {
         record.adopt(attach.epoch)?;
         let number = match attach.reader {
             None => record.attach(attach.after),
-            // If another reader took over, its number 0 reads no events.
+            // If another reader took over, this one gets number 0, which reads no events.
             Some(reader) => record.reattach(reader, attach.after).unwrap_or(0),
         };
         if number > 0 {

@@ -51,20 +51,21 @@ pub use self::config::{Isolation, StdioConfig};
 ///   process is needed sooner, the backend replaces it.
 /// * Shared processes are offered no roots unless [`StdioConfig::share_roots`] is set.
 /// * With [`Isolation::Session`], a session has its own process, and questions go to its newest
-///   call. Calls without a session share processes of their principal: its newest call answers for
-///   roots, a call that is alone there answers the rest.
+///   call. Calls without a session share processes of their principal. There, the newest call
+///   answers for roots, and a call that is alone answers other questions.
 /// * If a server asks for roots at its start, the first call's client answers before the server
 ///   gets the call.
 ///
-/// A server that asks after its answer is safe only in a session's process.
+/// A server that asks after it has answered the call is safe only in a session's process.
 ///
 /// # Eras
 /// [`EraChoice`] selects the era for a server that speaks both.
 ///
 /// # Outcomes
-/// When a process ends, calls written to it end as `OutcomeUnknown`. Others move to a new process, or end as
-/// `NotExecuted` if the command fails to start. Calls like those that ended processes run apart, and then
-/// with growing pauses. A cancellation reaches the process as `notifications/cancelled`.
+/// When a process ends, calls written to it end as `OutcomeUnknown`. Other calls move to a new
+/// process, or end as `NotExecuted` if the command fails to start. Calls similar to those that
+/// ended processes run apart from other callers, and later with growing pauses. A cancellation
+/// reaches the process as `notifications/cancelled`.
 pub struct StdioBackend {
     server: Server,
     config: Arc<StdioConfig>,

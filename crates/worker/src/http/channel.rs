@@ -24,7 +24,7 @@ use super::tools::Tools;
 use crate::http_client::{NoToken, Unanswered};
 use crate::upstream::{Connection, Link, OutgoingMessage, OutgoingRequest, RequestOutcome};
 
-/// Maximum bytes of a session id. Servers accept no longer headers by default.
+/// Maximum bytes of a session id. By default, servers refuse longer headers.
 const LONGEST_SESSION: usize = 8192;
 /// Maximum notifications and answers in flight to the server.
 const TELLING: u32 = 64;
@@ -43,9 +43,11 @@ pub(super) struct Channel {
     /// The URL for messages to an HTTP+SSE server.
     pub(super) messages: OnceLock<Url>,
     pub(super) speaks_http_sse: Arc<AtomicBool>,
-    /// The caller of the last call on a caller's own connection, in whose name messages between calls go.
+    /// The caller of the last call, if the connection is one caller's. Messages between calls go in
+    /// its name.
     caller: Mutex<Option<Arc<Caller>>>,
-    /// The cookies of the owner's requests, or of Shoal's own on a shared connection.
+    /// The cookies of the owner's requests, or of Shoal's own requests if callers share the
+    /// connection.
     cookies: Cookies,
     telling: Arc<Semaphore>,
 }
@@ -55,7 +57,7 @@ pub(super) struct Common {
     pub(super) endpoint: Arc<Endpoint>,
     pub(super) tools: Arc<Tools>,
     pub(super) presence: Arc<Presence>,
-    /// `false` also while unknown.
+    /// Whether the server speaks HTTP+SSE; `false` while this is unknown.
     pub(super) speaks_http_sse: Arc<AtomicBool>,
 }
 
@@ -139,7 +141,7 @@ impl Channel {
                 self.tell(text, Some(Method::Initialized)).await;
                 self.listen_soon().await;
             }
-            // The end of the request's stream cancels a modern call.
+            // A modern call is cancelled by the end of its request's stream instead.
             (Some(Method::Cancelled), None) if self.era() == Era::Modern => {}
             (method, None) => {
                 // A server that stops reading answers to its requests gets no further messages, so connections
@@ -336,7 +338,8 @@ impl Channel {
         sent
     }
 
-    /// Ends the refused request `id` of this caller, if any.
+    /// Reads a refusal, and returns the request's outcome. Gives up the connection if the server
+    /// has forgotten the session. `id` and `caller` are the request's.
     pub(super) async fn refused(
         &self,
         answer: Response,
@@ -347,7 +350,7 @@ impl Channel {
         let in_callers_name = caller.is_some_and(|caller| http.is_callers(caller));
         let refused = Refused {
             in_callers_name,
-            // A message without an answer reports no outcome.
+            // Without an id, the outcome goes only to the log, so no words are kept back.
             in_operators_name: id.is_some() && http.is_operators(caller),
             id,
             is_call: id.is_some_and(|id| self.link.pending.is_call(id)),

@@ -144,9 +144,10 @@ impl HttpConfig {
     pub(super) fn settings(&self, alone: bool) -> Settings {
         Settings {
             era: self.era,
-            // Questions arrive on their call's stream, so the shared connection may ask. It declares roots
-            // only if sessions are not shared, because servers keep one client's roots. Sessions use this
-            // connection's lists, so both declare the same capabilities.
+            // Servers put a question on its call's stream, so Shoal can answer on the shared
+            // connection. Servers keep one client's roots, so it declares roots only if sessions
+            // have their own connections. Sessions use this connection's lists, so both declare the
+            // same capabilities.
             shared: Binding::shared(true, self.isolation == HttpIsolation::Session, false),
             sessions_have_own: self.isolation == HttpIsolation::Session,
             lists: self.lists,

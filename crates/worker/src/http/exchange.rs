@@ -28,7 +28,7 @@ enum Followed {
 }
 
 impl Channel {
-    /// Stops if the caller no longer waits.
+    /// Sends a request, and passes its answer to the link. Stops if the caller no longer waits.
     pub(super) async fn exchange(
         self: Arc<Self>,
         text: Bytes,
@@ -173,8 +173,8 @@ impl Channel {
                     }
                     Err(Broken::TooLarge) => return Err(RequestOutcome::TooLarge),
                     Err(Broken::Connection(broken)) => {
-                        // Doubts the server, because the connection broke. To be polled, a server ends its
-                        // stream properly.
+                        // To be polled, a server ends its stream properly, so a broken connection
+                        // means that it may be away.
                         self.presence.reachability.doubt();
                         why = format!("the stream of its answer: {broken}");
                         break;
@@ -243,7 +243,7 @@ impl Channel {
                 Ok(answer) if may_pass(answer.status()) => {}
                 Ok(answer) => {
                     let status = answer.status();
-                    // The refusal may tell that the session has ended, but not what the call did.
+                    // The refusal may show that the session has ended, but not what the call did.
                     drop(self.refused(answer, None, None).await);
                     return Err(lost(&format!("{why}, and it is not resumed ({status})")));
                 }

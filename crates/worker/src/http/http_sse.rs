@@ -92,7 +92,7 @@ impl Channel {
         Err("its stream has no `endpoint`")
     }
 
-    /// Calls that are unanswered at the stream's end may have run.
+    /// Reads the stream to its end. Calls that are unanswered by then may have run.
     async fn read(self: Arc<Self>, mut events: Events) {
         let reading = async {
             loop {

@@ -17,8 +17,8 @@ const BODY: usize = 64 * 1024;
 pub(super) enum Refusal {
     /// The server has forgotten the session and executed nothing.
     Forgotten,
-    /// The server has forgotten the session if it refuses everything in it. Otherwise this is the outcome:
-    /// some servers answer unknown methods with 404.
+    /// The server has forgotten the session if it also refuses a ping in it. Otherwise this is the
+    /// outcome, because some servers answer unknown methods with 404.
     PerhapsForgotten(RequestOutcome),
     Outcome(RequestOutcome),
 }
@@ -27,13 +27,12 @@ pub(super) enum Refusal {
 pub(super) struct Refused {
     /// `None` for messages without an answer.
     pub(super) id: Option<u64>,
-    /// Calls may have run.
+    /// Whether the request is a call, which may have run.
     pub(super) is_call: bool,
     pub(super) in_session: bool,
-    /// Whether it carried the caller's token, as is or exchanged.
+    /// Whether the request carried the caller's token, as is or exchanged.
     pub(super) in_callers_name: bool,
-    /// Whether it carried the operator's credentials, perhaps beside the caller's token. The refusal may
-    /// quote them.
+    /// Whether the request carried the operator's credentials, which the refusal may quote.
     pub(super) in_operators_name: bool,
 }
 
@@ -168,7 +167,7 @@ fn saying(what: String, said: Option<&str>) -> String {
     }
 }
 
-/// Whether the words say that the session is unknown, rather than the request wrong.
+/// Whether the error says that the session is unknown, rather than that the request is wrong.
 fn says_forgotten(status: StatusCode, error: Option<&RpcError>, is_answer: bool) -> bool {
     let Some(error) = error else {
         return false;
@@ -191,7 +190,7 @@ fn may_have_run(reason: String, said: Option<&str>) -> RequestOutcome {
     }
 }
 
-/// The same credentials would be refused again.
+/// Rejects the request for good, because the server would refuse the same credentials again.
 fn denied(status: StatusCode, in_callers_name: bool, said: Option<&str>) -> RequestOutcome {
     let what = match (status, in_callers_name) {
         (StatusCode::UNAUTHORIZED, true) => "the server does not accept the caller's credentials",

@@ -26,8 +26,8 @@ pub(crate) struct HttpClientConfig {
     pub(crate) token_timeout: Duration,
 }
 
-/// Builds the client's settings from a backend's. A macro, because the settings are flat, and serde cannot
-/// refuse unknown fields around a flattened struct.
+/// Builds the client's settings from a backend's. A macro, because serde cannot refuse unknown
+/// fields around a flattened struct, so each backend repeats these fields.
 macro_rules! client_of {
     ($settings:expr) => {
         $crate::http_client::HttpClientConfig {

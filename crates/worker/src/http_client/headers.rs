@@ -39,7 +39,8 @@ const OWN: [&str; 17] = [
 pub(super) struct Headers {
     fixed: HeaderMap,
     file: Option<PathBuf>,
-    /// The file's headers. The lock is held during a read, so that no request goes without its headers.
+    /// The file's headers. The lock is held while the file is read, so that all requests wait for
+    /// its headers.
     read: Mutex<Read>,
 }
 
@@ -89,7 +90,7 @@ impl Headers {
         })
     }
 
-    /// Returns the present headers; the former ones if the file is unusable.
+    /// Returns the present headers. While the file cannot be read, its last headers stay.
     pub(super) async fn current(&self) -> HeaderMap {
         let mut headers = self.fixed.clone();
         let Some(file) = &self.file else {

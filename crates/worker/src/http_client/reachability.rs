@@ -5,7 +5,8 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// How long an unreachable server's tools stay listed while calls wait, if it is the only one.
+/// How long an unreachable server's tools stay listed while calls wait, if the pool has no other
+/// server.
 const LISTED: Duration = Duration::from_secs(15);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,12 +65,12 @@ impl Reachability {
         }
     }
 
-    /// Whether calls wait for the server, because it is away and there is no other.
+    /// Whether calls wait for the server: it is not known to be reachable, and there is no other.
     pub(crate) fn is_waited_for(&self) -> bool {
         self.is_alone() && self.heard() != Heard::There
     }
 
-    /// Cancellation safe.
+    /// Waits until the server is reachable. Cancellation safe.
     pub(crate) async fn back(&self) {
         self.until(|own, _| own == Heard::There).await;
     }

@@ -1,5 +1,5 @@
-//! Follows redirects within the origin that keep the request. A server must not send Shoal's
-//! credentials elsewhere.
+//! Follows redirects that stay within the origin and keep the method. A server must not send
+//! Shoal's credentials elsewhere.
 
 use http::{HeaderMap, Method, StatusCode, header};
 use reqwest::{Response, Url};
@@ -7,7 +7,8 @@ use shoal_ports::shown;
 
 const SHOWN: usize = 300;
 
-/// Whether 301 and 302 keep this method, which the HTTP client's redirect policy does not see.
+/// Whether a 301 or 302 keeps this method. The HTTP client's redirect policy does not see the
+/// method.
 pub(super) fn may_move(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
 }
@@ -21,7 +22,7 @@ pub(super) fn moved(answer: &Response) -> Option<Url> {
 pub(crate) fn redirect_target(answer: &Response) -> Option<String> {
     let redirects = answer.status().is_redirection();
     let mut to = target(answer.url(), answer.headers()).filter(|_| redirects)?;
-    // These may be secrets.
+    // User name, password, query and fragment may be secrets.
     let _ = (to.set_username(""), to.set_password(None));
     to.set_query(None);
     to.set_fragment(None);

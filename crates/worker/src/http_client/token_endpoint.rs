@@ -78,7 +78,7 @@ fn encoded(text: &str) -> String {
 }
 
 pub(super) async fn ask(request: RequestBuilder, asked: Asked<'_>) -> Result<Token, NoToken> {
-    // Errors must not show the URL's query.
+    // `whole_story` leaves out the URL, whose query may be secret.
     let answer = request.send().await.map_err(|error| {
         let why = whole_story(&error);
         NoToken::Away(format!("the token endpoint cannot be reached: {why}"))
@@ -137,7 +137,8 @@ impl From<NoToken> for CallOutcome {
     fn from(none: NoToken) -> Self {
         match none {
             NoToken::Refused(why) => Self::Error(RpcError::internal(why)),
-            // Callers with cached tokens can use the worker, so this failure does not count against it.
+            // Callers with cached tokens can use the worker, so this failure must not count against
+            // it.
             NoToken::Away(why) => Self::Failed(CallFailure::overloaded(why, AWAY)),
         }
     }

@@ -76,7 +76,7 @@ pub(super) fn wrong(why: &str) -> RawJson {
     RawJson::of(&json!({ "content": [{ "type": "text", "text": why }], "isError": true }))
 }
 
-/// The failure of a service that has not run the call and may run it later.
+/// Returns the failure if the service has not run the call, and may run it later.
 fn busy(status: StatusCode, headers: &HeaderMap) -> Option<CallFailure> {
     let later = retry_after(headers);
     let what = match status {
@@ -129,7 +129,7 @@ fn success(
         } else {
             &bare
         };
-        // Not the request's URL, which holds the service's address and query.
+        // The request's URL would show the service's address and query.
         let resource = json!({ "uri": format!("openapi:{name}"), "mimeType": kind, "blob": data });
         json!({ "type": "resource", "resource": resource })
     };
@@ -155,7 +155,7 @@ impl Success {
         Self::content(json!({ "type": "text", "text": text }))
     }
 
-    /// Keeps the text, and the part that fits the schema as structured content.
+    /// Keeps the text, and as structured content the part that fits the schema.
     fn json(json: RawJson, promised: Option<&RawJson>) -> Self {
         let success = Self::text(json.as_str());
         let Some(schema) = promised else {
@@ -167,7 +167,7 @@ impl Success {
         let answer = json.read().unwrap_or_default();
         match structure(answer, schema, json.len()) {
             Some(structured) => success.with(Some((structured, true))),
-            // The original text keeps all digits.
+            // All of it fits. The original text keeps all digits.
             None => success.with(Some((json, false))),
         }
     }
@@ -186,7 +186,7 @@ impl Success {
     }
 }
 
-/// The part that fits; `None` if all of it fits.
+/// Returns the part of the answer that fits the schema; `None` if all of it fits.
 fn structure(answer: Value, schema: &RawJson, bytes: usize) -> Option<RawJson> {
     let schema: Value = schema.read().unwrap_or_default();
     match fitted(answer, &schema, bytes) {

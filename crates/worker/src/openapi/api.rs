@@ -18,7 +18,7 @@ use super::security::Schemes;
 use super::size::ListSize;
 use super::source::DocumentSource;
 
-/// Without `TRACE`, whose answer would show credentials.
+/// The methods of tools. `TRACE` is missing, because its answer would show credentials.
 const METHODS: [&str; 8] = [
     "get", "put", "post", "delete", "patch", "head", "options", "query",
 ];
@@ -32,7 +32,7 @@ const LEAST_OUTPUT: usize = 2048;
 const CONVERSION: Duration = Duration::from_secs(60);
 const TOO_LONG: &str = "the operations before it took too long to become tools; choose some with tools.allow, tags or paths";
 const NAMED: usize = 5;
-/// Maximum characters in the log.
+/// Maximum characters of a reason in the log.
 const REASON: usize = 400;
 const OPERATION: usize = 200;
 
@@ -40,13 +40,13 @@ pub(super) struct Api {
     pub(super) base: Url,
     pub(super) operations: HashMap<String, CompiledOperation>,
     pub(super) catalog: PoolCatalog,
-    /// For the operator: operations left out.
+    /// Tells the operator which operations are left out.
     pub(super) detail: Option<String>,
     pub(super) size: ListSize,
 }
 
 impl Api {
-    /// Compiles a document for the service at `base`, or at the document's URL.
+    /// Compiles a document for the service at `base`, or at the server that the document names.
     ///
     /// # Errors
     /// Why no operation can be used.

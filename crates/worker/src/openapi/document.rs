@@ -18,14 +18,14 @@ pub(super) use self::objects::{
 pub(super) use self::parts::{PartLocation, Parts};
 
 const HOPS: usize = 16;
-/// These stay references, because schemas are named by their references.
+/// Members whose references `read` does not follow, because schemas are named by their references.
 const SCHEMAS: [&str; 2] = ["schema", "itemSchema"];
 
-/// Schemas stay JSON, because no Rust type would keep all of them.
+/// Schemas stay JSON, because no Rust type would keep all of their keywords.
 pub(super) struct Document {
     root: Value,
     version: OpenApiVersion,
-    /// Reasons why parts are missing, by JSON Pointer.
+    /// Why parts are missing, by JSON Pointer.
     missing: BTreeMap<String, String>,
 }
 
@@ -91,7 +91,6 @@ impl Document {
         }
     }
 
-    /// Follows a reference, if the value is one.
     pub(super) fn resolve<'a>(&'a self, mut value: &'a Value) -> Result<&'a Value, String> {
         for _ in 0..HOPS {
             let Some(reference) = value.get("$ref").and_then(Value::as_str) else {
@@ -112,7 +111,8 @@ impl Document {
         T::deserialize(&*value).map_err(|error| error.to_string())
     }
 
-    /// A dangling reference stays, so that its reader reports it.
+    /// Replaces members that are references by their targets. A dangling reference stays, so that
+    /// parsing reports it.
     fn with_members<'a>(&self, value: &'a Value, members: &Map<String, Value>) -> Cow<'a, Value> {
         let refers = |(key, value): &(&String, &Value)| {
             value.get("$ref").is_some_and(Value::is_string) && !SCHEMAS.contains(&key.as_str())
@@ -160,7 +160,7 @@ impl OpenApiVersion {
     }
 }
 
-/// An unquoted version in YAML is a number.
+/// Converts a value to text. YAML reads an unquoted version as a number.
 pub(super) fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -36,13 +36,13 @@ const FLAT: [&str; 11] = [
 
 #[derive(Clone, Debug)]
 pub(super) struct Inputs {
-    /// The tool list takes it out.
+    /// The input schema. `CompiledOperation::compile` moves it to the listed tool.
     pub(super) schema: Value,
     pub(super) parameters: Vec<ParameterInput>,
     pub(super) body: Option<BodyInput>,
-    /// All argument names, if `schema` is closed.
+    /// All argument names, if `schema` allows no others.
     known: Option<HashSet<String>>,
-    /// Property names that differ from the listed ones.
+    /// The service's property names, if listed names differ from them.
     wire_names: Option<WireNames>,
     pub(super) cut: Option<&'static str>,
 }

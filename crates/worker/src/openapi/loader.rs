@@ -18,7 +18,8 @@ pub(super) struct Loaded {
     pub(super) files: Vec<ReadFile>,
 }
 
-/// The time was taken before the read.
+/// A file and its time of change, taken before the read, so that a change during the read is seen
+/// later.
 pub(super) type ReadFile = (PathBuf, Option<SystemTime>);
 
 pub(super) struct Loader<'a> {
@@ -96,7 +97,7 @@ impl Loader<'_> {
     }
 }
 
-/// A large document takes seconds, which would block other tasks.
+/// Runs `work` on a blocking thread, because a large document takes seconds.
 pub(super) async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, Unread> {

@@ -28,11 +28,11 @@ pub(super) struct OpenApiService {
     pub(super) restarts: AtomicU64,
     choice: ToolChoice,
     source: DocumentSource,
-    /// For servers that only the document names.
+    /// Fetches parts of the document at other origins, without the service's credentials.
     others: HttpClient,
-    /// `None` if not configured.
+    /// The configured URL of the service, if any.
     base: Option<Url>,
-    /// The first of several equal services, which share their tools.
+    /// Whether this is the first of several equal services, which all have the same tools.
     is_first: bool,
     api: RwLock<Option<Arc<Api>>>,
 }
@@ -117,7 +117,7 @@ pub(super) struct Monitor {
     service: Arc<OpenApiService>,
     publish: watch::Sender<BackendState>,
     files: Vec<ReadFile>,
-    /// As last logged.
+    /// The size as last logged.
     told: Option<ListSize>,
     generation: u64,
     was_away: bool,
@@ -163,8 +163,8 @@ impl Monitor {
                 }
                 Err(unread) => {
                     self.was_away = true;
-                    // With a server from the command line, the process ends within the first pause and reports
-                    // the reason itself.
+                    // Logs the first failure after the pause: with a server from the command line,
+                    // the process ends sooner, and reports the reason itself.
                     let waits = self.service.api().is_none() && !self.was_tried_again();
                     let news = self.publish_failure(unread);
                     if !waits {
@@ -180,7 +180,8 @@ impl Monitor {
         }
     }
 
-    /// Rereads the document when due, and checks the service. Returns the degradation.
+    /// Rereads the document when due, and checks the service. Returns why the service is degraded,
+    /// if it is.
     async fn look(&mut self) -> Result<Option<String>, Unread> {
         let known = self.service.api();
         let is_due = match self.service.source {

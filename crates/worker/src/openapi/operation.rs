@@ -147,7 +147,8 @@ fn declared(
     Ok(parameters)
 }
 
-/// Without parameters that Shoal sets or the path names.
+/// Returns the parameters that become arguments: without those that Shoal sets or the path fixes,
+/// and with those that only the path names.
 fn parameters(
     mut parameters: Vec<Parameter>,
     config: &OpenApiConfig,

@@ -26,7 +26,7 @@ const PATH: &AsciiSet = &CONTROLS
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PathPiece {
     Literal(String),
-    /// The tool's parameter, and the segments that it may span.
+    /// The index of the tool's parameter, and the segments that the value may span.
     Argument(usize, Segments),
 }
 

@@ -32,7 +32,8 @@ impl SuccessResponses {
         Self(contents.collect())
     }
 
-    /// Exists if the only success is a JSON object. `limit` is in bytes.
+    /// Returns a schema only if the operation has one success response, which is a JSON object.
+    /// `limit` is in bytes.
     pub(super) fn schema(&self, document: &Document, limit: usize) -> Output {
         let Some(schema) = self.object(document) else {
             return Output::default();

@@ -49,7 +49,7 @@ pub(super) struct Schemas<'a> {
     document: &'a Document,
     direction: SchemaDirection,
     detail: &'static Detail,
-    /// By JSON Pointer.
+    /// Names of definitions, by JSON Pointer to the schema.
     names: HashMap<String, String>,
     open: VecDeque<Open<'a>>,
     definitions: Map<String, Value>,
@@ -108,7 +108,7 @@ impl<'a> Schemas<'a> {
         Ok(Value::Object(schema))
     }
 
-    /// Puts the service's name before the description if the listed name is opaque.
+    /// Puts the service's name before the description if a legal name cannot contain its letters.
     pub(super) fn named(&mut self, mut schema: Value, name: &str) -> Result<Value, TooLarge> {
         if is_opaque_name(name)
             && let Value::Object(members) = &mut schema

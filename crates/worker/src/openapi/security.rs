@@ -68,7 +68,9 @@ impl Schemes {
         })
     }
 
-    /// Chooses the first completely configured alternative. Without one, Shoal calls without credentials.
+    /// Returns the credentials of the first completely configured alternative. They are empty if
+    /// the operation needs none. If no alternative is configured, returns `None`, and Shoal calls
+    /// without credentials.
     ///
     /// # Errors
     /// Each configured alternative puts two credentials into one place.
@@ -135,7 +137,7 @@ impl Credential {
         &self.place
     }
 
-    /// The error does not quote the secret's file.
+    /// The error names the secret's file, but quotes nothing of it.
     pub(super) async fn value(&self) -> Result<String, String> {
         let secret = match (&self.config.secret, &self.config.secret_file) {
             (Some(secret), _) => secret.expose().to_owned(),
@@ -153,7 +155,6 @@ impl Credential {
     }
 }
 
-/// Finds two credentials for one place.
 fn conflict(needed: &Requirement, credentials: &[Credential]) -> Option<String> {
     for (at, credential) in credentials.iter().enumerate() {
         let place = credential.place.written();
@@ -170,7 +171,7 @@ fn conflict(needed: &Requirement, credentials: &[Credential]) -> Option<String> 
 }
 
 impl CredentialLocation {
-    /// Two locations may be one place.
+    /// Returns the place in the request, because two locations may be one place.
     fn written(&self) -> String {
         match self {
             Self::Header(name) => format!("header {}", name.to_ascii_lowercase()),

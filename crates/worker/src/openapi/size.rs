@@ -9,7 +9,7 @@ const MANY_BYTES: usize = 200_000;
 pub(super) struct ListSize {
     tools: usize,
     pub(super) bytes: usize,
-    /// As `shoal tools --stats` prints them.
+    /// Tokens, as `shoal tools --stats` counts them.
     tokens: usize,
 }
 
@@ -22,7 +22,6 @@ impl ListSize {
         }
     }
 
-    /// Warns about a list too long for most models.
     pub(super) fn tell(self) {
         let Self {
             tools,

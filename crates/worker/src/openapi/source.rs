@@ -24,7 +24,7 @@ pub(super) enum DocumentSource {
 pub(super) enum Unread {
     /// The source may come back by itself.
     Away(String),
-    /// Somebody must change something.
+    /// The operator must change the document or the settings.
     Wrong(String),
 }
 
@@ -52,7 +52,7 @@ impl DocumentSource {
         Some((file, changed))
     }
 
-    /// Headers and certificates are sent only to the service's origin.
+    /// Reads the document. Headers are sent only to the service's origin.
     pub(super) async fn read(
         &self,
         http: &HttpClient,
@@ -69,8 +69,8 @@ impl DocumentSource {
         }
     }
 
-    /// Headers are sent only where they are sent for the document itself. `others`, which has no certificates, fetches
-    /// parts at other origins.
+    /// Reads a part of the document: at the document's origin like the document itself, elsewhere
+    /// with `others`, without headers and certificates.
     pub(super) async fn read_part(
         &self,
         part: &PartLocation,

@@ -141,7 +141,7 @@ impl ParameterEncoder {
         }
     }
 
-    /// Unencoded names and values must not contain separators.
+    /// Whether names and values are written unencoded, so that they must not contain separators.
     pub(super) fn is_unencoded(&self) -> bool {
         self.style == ParameterStyle::Cookie && self.content.is_none()
     }
@@ -204,7 +204,7 @@ fn whole(kind: BodyKind, value: &Value) -> String {
     }
 }
 
-/// Text is taken as an encoded form.
+/// Writes an object as a form. Other values are text that is a form already.
 fn as_form(value: &Value) -> String {
     let Value::Object(members) = value else {
         return plain(value);

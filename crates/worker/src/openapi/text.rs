@@ -38,7 +38,7 @@ pub(super) fn short(text: &str, characters: usize) -> String {
     if characters == 0 {
         return String::new();
     }
-    // Text far behind cannot appear in the result.
+    // Text beyond this cannot appear in the result, even if most characters are markup.
     let beginning = match text.char_indices().nth(characters.saturating_mul(8)) {
         Some((at, _)) => &text[..at],
         None => text,

@@ -16,7 +16,7 @@ use super::hub::{Hub, List};
 use crate::BackendState;
 
 const RETRY: Duration = Duration::from_secs(5);
-/// A handler with more pages has probably lost its cursor.
+/// A handler with more pages probably ignores the cursor.
 const PAGES: usize = 1000;
 const LISTS: [List; 3] = [List::Tools, List::Resources, List::Prompts];
 
@@ -74,7 +74,7 @@ impl<H: ServerHandler> Lister<H> {
         }
     }
 
-    /// Reads and publishes the lists changed since `known`, or all without it.
+    /// Reads and publishes the lists that changed since `known`, or all lists if it is `None`.
     async fn refresh(&self, catalog: &mut PoolCatalog, known: Option<[u64; 3]>) {
         // Read first, so that an announcement during the read causes another read.
         let announced = self.hub.announced();

@@ -56,8 +56,8 @@ impl ClientEnd {
         *self.call.lock() = None;
     }
 
-    /// Whether the peer must not serve another call: rmcp keeps state of a question beyond its answer, and a
-    /// message between calls comes from a kept clone.
+    /// Whether the peer must not serve another call: after a question, because rmcp keeps its state
+    /// beyond the answer, or after a message between calls, because a tool kept a clone.
     pub(super) fn is_used_up(&self) -> bool {
         self.used_up.load(Ordering::Acquire)
     }
@@ -173,8 +173,8 @@ impl Transport<RoleServer> for InProcess {
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
         let end = Arc::clone(&self.0);
-        // Reads the call now, because the rest runs in another task. rmcp spawns one per message, usually
-        // without work, so it should be small.
+        // Reads the call now, because the returned future runs in another task. rmcp spawns a task
+        // for each message, so the future should be small; most have nothing left to do.
         let call = end.call.lock().clone();
         if call.is_none() || matches!(message, JsonRpcMessage::Request(_)) {
             end.used_up.store(true, Ordering::Release);

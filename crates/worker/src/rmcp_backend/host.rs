@@ -17,7 +17,8 @@ use super::client_end::{ClientEnd, InProcess};
 use super::hub::Hub;
 use super::{guarded, wire};
 
-/// The id of the listen request for lists. Those for resources have the URI as id, whose scheme prevents a clash.
+/// The id of the listen request for lists. For a resource, the id is its URI, whose scheme prevents
+/// a clash.
 const LISTS: &str = "lists";
 
 /// Shoal as a permanent client, which initializes the handler, reads its lists and subscribes to resources.
@@ -30,7 +31,8 @@ pub(super) struct Host<H: ServerHandler> {
     client_end: Arc<ClientEnd>,
     peer: Peer<RoleServer>,
     service: Mutex<Option<RunningService<RoleServer, Arc<H>>>>,
-    // Resources with a running `listen`. The lock is held across subscriptions, to order the handler's calls.
+    // Resources with a running `listen`. Locked during each subscription, to order the handler's
+    // calls.
     listened: tokio::sync::Mutex<HashSet<String>>,
 }
 
@@ -154,7 +156,7 @@ impl<H: ServerHandler> Host<H> {
     }
 }
 
-/// The newest revision in which peers may announce without a listen request.
+/// Names the newest revision in which peers may announce without a listen request.
 fn introduction() -> InitializeRequestParams {
     let info = Implementation::new("shoal", env!("CARGO_PKG_VERSION"));
     InitializeRequestParams::new(ClientCapabilities::default(), info)

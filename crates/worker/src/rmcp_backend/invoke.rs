@@ -18,8 +18,8 @@ const HEADROOM: usize = 128;
 
 const SPARE: usize = 4 << 10;
 
-/// Calls the handler's method with raw parameters and a raw result. Calls it directly, because rmcp refuses
-/// requests of other revisions than the peer's; Shoal translates these.
+/// Calls the handler's method, with raw parameters and a raw result. rmcp's service loop would
+/// refuse revisions other than the peer's, although Shoal translates them.
 pub(super) async fn invoke<H: ServerHandler>(
     handler: &H,
     call: &Call,
@@ -131,7 +131,7 @@ fn leave_out_complete(result_type: &mut Option<ResultType>, call: &Call) {
     }
 }
 
-/// Reserves the length of the parameters, which many results have, to avoid copies.
+/// Reserves the length of the parameters, because many results are about as long.
 fn raw(result: &impl Serialize, call: &Call) -> Result<RawJson, RpcError> {
     let given = call.params.as_ref().map_or(0, RawJson::len);
     let mut text = Vec::with_capacity(given + HEADROOM);

@@ -49,18 +49,19 @@ struct PeerOwner {
 
 enum Identity {
     Session(SessionId),
-    /// Without authentication, all callers without a session are one.
+    /// Without authentication, all callers without a session are one principal.
     Principal(Principal),
 }
 
-/// A running call's peer. Without [`Self::give_back`] no other call gets it, because messages may be under way.
+/// A running call's peer. Without [`Self::give_back`] no other call gets it, because messages may
+/// be under way.
 pub(super) struct LentPeer<'a> {
     peers: &'a PeerCache,
     hash: u64,
     connection: Option<Box<PeerConnection>>,
 }
 
-/// It gets no requests, because calls go to the handler directly.
+/// A peer's service. It gets no requests, because calls go to the handler directly.
 struct NoService;
 
 impl ServerHandler for NoService {}
@@ -87,7 +88,7 @@ impl PeerCache {
         }
     }
 
-    /// Agrees with [`PeerOwner::is`], but covers fewer members.
+    /// Equal for callers that [`PeerOwner::is`] finds equal, but covers fewer members.
     fn hash(&self, caller: &Caller) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         match &caller.session {
@@ -184,7 +185,7 @@ impl Drop for LentPeer<'_> {
 }
 
 impl PeerOwner {
-    /// Copies a caller's data, so that the whole request is freed.
+    /// Copies a caller's data, so that the peer does not keep the whole request in memory.
     fn of(caller: &Caller) -> Self {
         let identity = match &caller.session {
             Some(session) => Identity::Session(session.clone()),
@@ -207,7 +208,8 @@ impl PeerOwner {
             && self.capabilities == caller.capabilities
     }
 
-    /// The newest revision in which servers may ask. Shoal translates the questions.
+    /// Describes the client in the newest revision in which servers may ask. Shoal translates the
+    /// questions.
     fn describe(&self) -> InitializeRequestParams {
         let info = self.info.as_ref().and_then(|info| info.read().ok());
         let info = info.unwrap_or_else(|| Implementation::new("unknown", ""));

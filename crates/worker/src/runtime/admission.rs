@@ -51,8 +51,8 @@ impl Admission {
     }
 
     pub(super) fn take(self: &Arc<Self>) -> Option<Permit> {
-        // One instruction while there is room. During a burst at the limit, it may refuse a call that would
-        // have fitted.
+        // One increment while there is room. A refused call counts until it decrements, so others
+        // may be refused although they would have fitted.
         if self.taken.fetch_add(1, Ordering::Relaxed) < self.total {
             Some(Permit(Arc::clone(self)))
         } else {
@@ -119,8 +119,8 @@ impl Admission {
         self.asking.lock().all
     }
 
-    /// Counts a call that waits in its backend. New calls cannot displace it there, so one principal may use
-    /// half of the permits.
+    /// Counts a call that waits in its backend. New calls cannot displace it there, so one
+    /// principal may use only half of the permits.
     pub(super) fn wait(&self, principal: &Principal) -> Result<(), CallFailure> {
         let mut waiting = self.waiting.lock();
         let own = waiting.of(principal);

@@ -86,7 +86,7 @@ async fn follow_state(runtime: Weak<WorkerRuntime>, form: Weak<Form>) {
     }
 }
 
-/// After a lag, reports all watched resources as changed.
+/// Passes updates on. After a lag, reports all watched resources as changed.
 async fn pass_updates_on(
     runtime: Weak<WorkerRuntime>,
     mut updates: broadcast::Receiver<ResourceUpdated>,
@@ -112,7 +112,7 @@ async fn pass_own_lists_on(runtime: Weak<WorkerRuntime>, mut changes: watch::Rec
         let Some(runtime) = runtime.upgrade() else {
             return;
         };
-        // Held so that the list read last is announced last.
+        // Reads the lists while `own_lists` is locked, so that the newest lists are announced last.
         runtime.own_lists.send_if_modified(|told| {
             let backends = runtime.forms.read().backends();
             let mut all = BTreeMap::new();
@@ -132,7 +132,8 @@ async fn pass_own_lists_on(runtime: Weak<WorkerRuntime>, mut changes: watch::Rec
     }
 }
 
-/// Also reports each watched resource as changed, because its contents may differ.
+/// Subscribes to the watched resources at a new form. Reports each as changed, because its contents
+/// may differ.
 async fn subscribe_again(runtime: Weak<WorkerRuntime>, form: Arc<Form>) {
     let Some(uris) = runtime.upgrade().map(|runtime| runtime.subscribed()) else {
         return;

@@ -1,7 +1,7 @@
 //! Calls without a session whose reader left.
 //!
-//! A session's next owner finds the session's calls. Another call (2026-07-28) belongs to the edge that began
-//! it: if the edge dies, the client's connection breaks, which cancels the call.
+//! A session's calls wait for its next owner. A call without a session (2026-07-28) belongs to its
+//! edge: if the edge dies, the client's connection breaks, which cancels the call.
 
 use std::sync::Arc;
 

@@ -97,7 +97,7 @@ impl FenceTable {
         }
     }
 
-    /// Each renewal of a session leaves a stale entry.
+    /// Removes the stale entries that renewals of sessions leave.
     fn forget_former_places(&mut self) {
         let sessions = &self.sessions;
         self.order.retain(|(number, session)| {

@@ -52,7 +52,7 @@ impl Form {
         load.running + load.queued + self.admission.asking()
     }
 
-    /// Waits for callers that have entered, then drains the pool. Close the form first.
+    /// Waits until all entered calls are in the pool, then drains it. Close the form first.
     pub(super) async fn drain(&self) {
         self.entering.close();
         self.entering.wait().await;
@@ -66,12 +66,13 @@ impl Form {
 
 impl Drop for Form {
     fn drop(&mut self) {
-        // Actors outlive their handles.
+        // Dropping their handles does not end actors.
         self.pool.stop();
     }
 }
 
-/// The form will accept one more call, even if the worker switches forms meanwhile.
+/// The form that a call has entered. It accepts the call even if the worker switches forms
+/// meanwhile.
 pub(super) struct EnteredForm {
     form: Arc<Form>,
     _token: TaskTrackerToken,
@@ -129,7 +130,7 @@ impl Forms {
     pub(super) fn replace(&mut self, next: Arc<Form>) -> Arc<Form> {
         let former = std::mem::replace(&mut self.current, next);
         self.former.push(FormerForm {
-            // Sessions of a shared backend continue anyway.
+            // If the next form has the same backend, sessions continue there.
             keeps_sessions: !former.is_backend_of(&self.current),
             form: Arc::clone(&former),
         });

@@ -46,7 +46,7 @@ impl Gauges {
                         report(&name, age.unwrap_or_default());
                     }
                 }),
-                // Counts queued calls as the mailbox, because only calls that have not begun wait there.
+                // Reports the queue as the actors' mailbox.
                 (all.actors).observe_mailbox(actors(queued)),
                 (all.actors).observe_alive(actors(alive)),
             ],

@@ -104,8 +104,8 @@ impl Ledger {
         match self.calls.entry(call.id) {
             Entry::Occupied(known) => Ok(Entered::Known(Arc::clone(known.get()))),
             Entry::Vacant(vacant) => {
-                // The entry stays locked. A call gets its tombstone before its removal, so one of the two
-                // always exists.
+                // The entry stays locked. Calls get their tombstone before their entry is removed,
+                // so one of them is found.
                 let journaled = call.repeat == Repeat::Never;
                 if journaled {
                     self.tombstones.lock().check(call.id, call.ledger)?;
@@ -128,8 +128,8 @@ impl Ledger {
         }
     }
 
-    /// Admits a repeatable call, which enters the ledger only by [`keep`](Self::keep). A call that ends
-    /// before needs no entry.
+    /// Admits a repeatable call, which enters the ledger only by [`keep`](Self::keep). A call that
+    /// ends in its first turn needs no entry.
     ///
     /// # Errors
     /// The refusal of `admit`.
@@ -203,7 +203,7 @@ impl Ledger {
         }
     }
 
-    /// Leaves a tombstone if the call must not run again.
+    /// Removes a call. Leaves a tombstone if it must not run again.
     pub(super) fn forget(&self, id: CallId) {
         self.calls.remove_if(&id, |_, record| {
             let now = Instant::now();

@@ -20,7 +20,7 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// A stopped call ends here even if its tool needs longer.
+    /// Records the end of a call. A stopped call ends with the stop, even if its tool needs longer.
     pub(super) fn end(&self, outcome: &CallOutcome) {
         let Some(began) = self.began else {
             return;

@@ -44,7 +44,8 @@ use work::BoxedCall;
 /// A full pool rarely empties sooner.
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// The part of the queue limit that an estimated wait may fill. The rest allows for slower calls.
+/// The part of the queue's time limit that an estimated wait may fill. The rest allows for slower
+/// calls.
 const SURE: f64 = 0.75;
 
 #[derive(Clone)]
@@ -88,7 +89,7 @@ enum Closing {
 }
 
 impl Pool {
-    /// The task ends when all actors have ended.
+    /// Starts the actors. The returned task ends when all of them have ended.
     pub(super) async fn start(
         config: &PoolConfig,
         backend: Arc<dyn Backend>,
@@ -128,7 +129,7 @@ impl Pool {
         let asked = shared.asked.clone();
         let ended = tokio::spawn(async move {
             join_all(ends).await;
-            // Only actors spawn such tasks, so none can come after the actors' end.
+            // Only actors spawn tasks in `asked`, so none can come after the actors' end.
             asked.close();
             asked.wait().await;
         });
@@ -253,8 +254,8 @@ impl Shared {
         call
     }
 
-    /// Gives a free `actor` its next job: lends it to a call that continues, returns it a queued call, or
-    /// marks it as idle.
+    /// Gives a free `actor` its next job: lends it to a call that continues, returns a queued call
+    /// for it, or marks it as idle.
     fn next(self: &Arc<Self>, actor: &ActorRef<Job>, left: &Principal) -> Option<BoxedCall> {
         let mut state = self.state.lock();
         state.shares.leave(left);

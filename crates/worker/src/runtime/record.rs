@@ -69,7 +69,7 @@ struct AttachedReader {
     number: u64,
     read: u64,
     waker: Option<Waker>,
-    /// The tool still waits for a reader that left, because it may return.
+    /// Whether the reader has left. The tool still waits for it, because it may return.
     left: bool,
 }
 
@@ -123,7 +123,8 @@ impl CallRecord {
         self.state.lock().events.has_ended()
     }
 
-    /// Whether a reader may still come for the call's end: the session's next owner, or one whose link broke.
+    /// Whether a reader may still come for the call's end: the session's next owner, or a reader
+    /// whose link broke.
     pub(super) fn awaits_reader(&self) -> bool {
         let state = self.state.lock();
         let wanted = self.is_of_session() || !self.cancelled.is_cancelled();
@@ -356,9 +357,9 @@ impl CallRecord {
         }
     }
 
-    /// Whether the worker drops the record once the call's end is read: the call is repeatable, and it sent
-    /// only its end, was lost or was withdrawn. Otherwise a resent call would find the record instead of
-    /// running.
+    /// Whether the worker drops the record once the call's end is read: the call is repeatable, and
+    /// sent only its end, was lost or was withdrawn. Otherwise a resent call would find the record
+    /// instead of running.
     fn is_passing(&self, state: &RecordState) -> bool {
         let events = &state.events;
         self.repeat == Repeat::Safe && (events.last() == 1 || events.was_lost() || state.withdrawn)

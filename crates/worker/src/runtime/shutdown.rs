@@ -20,7 +20,7 @@ impl WorkerRuntime {
     /// backend down. The log names busy calls.
     pub async fn shutdown(&self, deadline: Instant) {
         self.withdraw(Announcement::LEAVING);
-        // Final, because a draining worker accepts no change.
+        // These are all forms, because a draining worker accepts no change.
         let forms: Vec<Arc<Form>> = self.forms.read().all().cloned().collect();
         for form in &forms {
             form.pool.drain();

@@ -130,7 +130,8 @@ impl CallRecord {
         self.slot.taken.notify_waiters();
     }
 
-    /// Gives this actor to a call that continues; `None` if the pool is closing.
+    /// Gives the lent actor to a call that continues. If the pool is closing, the call continues
+    /// without one.
     ///
     /// # Errors
     /// Returns the actor if the call does not wait for one.

@@ -10,14 +10,14 @@ use super::config::PoolConfig;
 /// Minimum time for which ids stay, as a multiple of the time for results.
 const RETENTIONS: u32 = 10;
 const LASTS: Duration = Duration::from_secs(1);
-/// One number may have at most one in this many of the remembered ids.
+/// One number has at most one `PART`th of the remembered ids.
 const PART: usize = 64;
 
 /// Ids and fates of journaled calls under the ledger's recent numbers.
 ///
-/// The number grows with time (monotonic clock) and entries, and whole numbers are forgotten,
-/// oldest first. If a number is remembered and an id is not, that call was neither taken nor
-/// refused under this or an older binding. A number without entries does not pass.
+/// The number grows with time (monotonic clock) and entries, but not while it has no entries. Whole
+/// numbers are forgotten, oldest first. If a binding's number is remembered and the call's id is
+/// not, the call was neither taken nor refused since the binding.
 pub(super) struct Tombstones {
     incarnation: u64,
     oldest: u64,

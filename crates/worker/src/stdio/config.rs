@@ -8,7 +8,7 @@ use shoal_ports::{ListScope, Period, Secret, settings};
 use super::placement::Placement;
 use crate::upstream::{Binding, EraChoice, SHORT_PAUSE, Settings};
 
-/// Shoal's own variables, some of which are secrets.
+/// The prefix of Shoal's own variables, some of which are secrets.
 const OWN_VARIABLES: &str = "SHOAL_";
 /// The variables that the official SDKs' stdio clients pass on: for files, language and network.
 const INHERITED: [&str; 31] = [
@@ -107,7 +107,7 @@ pub enum Isolation {
     /// Each legacy session has its own process. The other calls of a principal share a few processes.
     #[default]
     Session,
-    // Calls whose client can be asked something run alone in theirs, see `StdioBackend`.
+    // A call whose client can be asked has its process to itself, see `StdioBackend`.
     /// All callers share a few processes. Shoal starts more when calls would wait.
     Shared,
 }
@@ -140,7 +140,7 @@ impl StdioConfig {
         let most = self.most_processes().max(1);
         match self.isolation {
             Isolation::Shared => Placement::new(most),
-            // The lead process comes on top and takes no calls.
+            // One more for the lead process, which takes no calls.
             Isolation::Session => Placement::owned(most + 1, most.min(SHARED_PROCESSES)),
         }
     }
@@ -153,8 +153,8 @@ impl StdioConfig {
     }
 
     pub(super) fn settings(&self) -> Settings {
-        // Lists of the shared process apply to session processes too, and servers offer some tools only to
-        // clients with certain capabilities.
+        // Servers offer some tools only to clients with certain capabilities. Session processes use
+        // the shared process's lists, so that process declares all capabilities.
         let per_session = self.isolation == Isolation::Session;
         Settings {
             era: self.era,

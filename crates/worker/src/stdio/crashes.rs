@@ -1,9 +1,9 @@
 //! Isolates callers whose calls crash the server's processes.
 //!
-//! A crash ends all calls in the process without naming its cause. If one caller made them all, its similar
-//! calls wait, twice as long each time. Otherwise all callers are suspects, and calls of repeated suspects
-//! run apart until they succeed. So no caller is refused for another's calls, and a crashing caller soon
-//! crashes only its own.
+//! A crash ends all calls in the process without naming its cause. If one caller made them all, its
+//! similar calls wait, twice as long each time. Otherwise all callers are suspects, and calls of
+//! repeated suspects run apart until they succeed. So no caller is refused for another's calls, and
+//! a guilty caller soon crashes only its own processes.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,7 +16,8 @@ use crate::upstream::STABLE;
 /// How long after a call's end a crash may be its fault.
 const AFTERMATH: Duration = Duration::from_secs(1);
 const RECENT: usize = 64;
-/// Crashes beside other callers before a call runs apart. Repeatable calls are retried once more.
+/// After this many crashes beside other callers, a caller's calls run apart. A repeatable call can be
+/// retried once before that.
 const PATIENCE: u32 = 2;
 const MOST_OWED: u32 = 1024;
 

@@ -5,11 +5,11 @@ use shoal_ports::{FailureKey, Principal, SessionId};
 /// The requirements of a call.
 #[derive(Clone, Debug)]
 pub(super) struct Want {
-    /// Whether it needs a legacy process alone, because its client can be asked.
+    /// Whether the call needs a legacy process to itself, because its client can be asked.
     pub(super) alone: bool,
-    /// The caller whose calls may share its process, if the call may end the process.
+    /// If the call may end its process: the caller whose calls may share that process.
     pub(super) apart: Option<FailureKey>,
-    /// Whether it may share with other callers if no process apart is free.
+    /// Whether the call may share with other callers if no process apart is free.
     pub(super) may_share: bool,
     pub(super) principal: Principal,
     pub(super) session: Option<SessionId>,
@@ -73,7 +73,6 @@ impl Demands {
     }
 }
 
-/// Adds a caller unless it is listed already.
 pub(super) fn add_caller(callers: &mut Vec<FailureKey>, key: &FailureKey) {
     if !callers.iter().any(|other| other.is_of_caller_of(key)) {
         callers.push(*key);

@@ -4,7 +4,7 @@
 //! gets a unique variable, which Shoal finds in `/proc` (Linux). A descendant that leaves the group and
 //! clears its environment escapes.
 
-/// Marks descendants. The prefix `SHOAL_` would mark a setting.
+/// The variable that marks descendants. With the prefix `SHOAL_`, it would be a setting.
 const NAME: &str = "CHILD_OF_SHOAL";
 
 #[derive(Debug)]
@@ -103,7 +103,8 @@ mod os {
         outside.count()
     }
 
-    /// Processes of other users are unreadable, and zombies have no environment.
+    /// Returns the marked processes. Those of other users are unreadable, and zombies have no
+    /// environment.
     fn marked(variable: &str) -> Vec<Pid> {
         #[cfg(test)]
         super::WALKS.with(|walks| walks.set(walks.get() + 1));

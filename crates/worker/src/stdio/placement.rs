@@ -62,7 +62,7 @@ pub(super) enum TooManyAsk {
 pub(super) struct Placement {
     limit: usize,
     of_owner: usize,
-    /// Reserved for the lead.
+    /// Places reserved for the lead.
     of_lead: usize,
     starting: usize,
     slots: Vec<ProcessSlot>,
@@ -73,7 +73,7 @@ pub(super) struct Placement {
 pub(super) struct Plan {
     /// Waiting calls and their processes; `true` if alone.
     pub(super) granted: Vec<(WaiterId, SlotId, bool)>,
-    /// Call [`Placement::started`] after each.
+    /// How many processes to start. Call [`Placement::started`] after each start.
     pub(super) start: usize,
     pub(super) retired: Vec<SlotId>,
 }
@@ -198,8 +198,8 @@ impl Placement {
         }
     }
 
-    /// Places waiting calls, oldest first. `quarantine` returns whom a process may ask while the end of cancelled calls is
-    /// unconfirmed.
+    /// Places waiting calls, oldest first. `quarantine` returns the clients that a process must not
+    /// ask until the end of cancelled calls is confirmed.
     pub(super) fn plan(&mut self, quarantine: impl Fn(SlotId) -> Quarantine) -> Plan {
         for slot in &mut self.slots {
             slot.quarantine = quarantine(slot.id);
@@ -247,7 +247,6 @@ impl Placement {
         plan
     }
 
-    /// How many more processes an owner may have.
     fn room_of(&self, owner: &Option<FailureKey>) -> usize {
         let Some(owner) = owner else {
             return usize::MAX;
@@ -339,12 +338,12 @@ impl Placement {
             let taken = |slot: &&mut ProcessSlot| slot.sharing == 0 && !want.alone;
             fitting.min_by_key(|slot| (slot.owner.is_none(), taken(slot), slot.id))
         } else if want.alone {
-            // The last, so that the first stay free for shared calls.
+            // The last process, so that the first ones stay free for shared calls.
             fitting.last()
         } else if want.apart.is_some() {
             fitting.max_by_key(|slot| slot.apart.is_some())
         } else {
-            // A shared one, so that others stay free for calls alone.
+            // A process that is shared already, so that others stay free for calls alone.
             fitting.min_by_key(|slot| (slot.sharing == 0, slot.sharing))
         }
     }
@@ -362,7 +361,7 @@ impl Placement {
         slots.iter().take(count).map(|slot| slot.id).collect()
     }
 
-    /// Retires the surplus left when calls with extra processes stop asking.
+    /// Retires idle processes beyond the limit, which are left over when calls that asked continue.
     fn retire_surplus(&mut self, surplus: usize) {
         let going = |slot: &ProcessSlot| slot.retiring && !slot.lead;
         let surplus = surplus.saturating_sub(self.slots.iter().filter(|slot| going(slot)).count());
@@ -371,8 +370,8 @@ impl Placement {
         idle.take(surplus).for_each(|slot| slot.retiring = true);
     }
 
-    /// Retires a process that may ask only one session. It would block all others until the cancelled call's end is
-    /// confirmed, perhaps for ever.
+    /// Retires a process that may ask only one session. Other sessions would wait until the
+    /// cancelled call's end is confirmed, perhaps for ever.
     fn retire_for<'a>(&mut self, unplaced: impl Iterator<Item = &'a Want>) {
         for want in unplaced {
             let mut slots = self.slots.iter_mut();

@@ -55,7 +55,7 @@ struct State {
 struct Process {
     connection: Arc<Connection>,
     occupants: Occupants,
-    /// `own_lists` follows its lists.
+    /// Whether `own_lists` follows the process's lists.
     is_followed: bool,
 }
 
@@ -67,7 +67,8 @@ struct Waiter {
 
 struct Down {
     reason: String,
-    /// Whether calls are refused. They wait until a restart has failed, because most restarts are quick.
+    /// Whether calls are refused. Until a restart has failed, they wait instead, because most
+    /// restarts are quick.
     stays: bool,
 }
 

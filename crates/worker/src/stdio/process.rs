@@ -82,7 +82,7 @@ impl Attendant {
         let sign = match first {
             // The writer closed stdin in an orderly way.
             Sign::Closed(_) if self.stopping.is_cancelled() => Sign::Stopping,
-            // Usually the first sign of an exit.
+            // A closed stream is usually the first sign of an exit.
             Sign::Closed(stream) => tokio::time::timeout(EXIT_FOLLOWS, family.ended())
                 .await
                 .map_or(Sign::Closed(stream), Sign::Ended),
@@ -90,7 +90,7 @@ impl Attendant {
         };
         match sign {
             Sign::Ended(status) => {
-                // Answers that came before the exit count.
+                // Answers that came before the exit are valid.
                 self.read_last_words().await;
                 let reason = match status {
                     Ok(status) => format!("the server process ended ({status})"),

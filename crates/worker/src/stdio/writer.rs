@@ -39,7 +39,7 @@ async fn write_one(
     {
         return Ok(());
     }
-    // A line break would end the message, but is only white space between tokens.
+    // Line breaks would end the message, and are only white space between tokens.
     for part in message.text.split(|byte| matches!(byte, b'\n' | b'\r')) {
         stdin.write_all(part).await?;
     }

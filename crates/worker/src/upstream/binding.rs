@@ -10,8 +10,8 @@ const CLIENT_INFO: &str = concat!(
     r#""}"#
 );
 
-/// Client extensions that Shoal announces to shared servers: only apps. A server that does not know of a
-/// client with apps would offer its pages to no client. Clients without apps still get text.
+/// Client extensions that Shoal announces to shared servers: only apps. A server offers its pages
+/// only to clients that announce them; clients without apps still get text.
 const SHARED_EXTENSIONS: &str =
     r#"{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}"#;
 
@@ -21,7 +21,7 @@ pub(crate) enum Binding {
     Shared {
         capabilities: RawJson,
         roots: Roots,
-        /// Any caller of the principal that shares the connection.
+        /// A caller of the principal that owns the connection; `None` if all callers share it.
         caller: Option<Arc<Caller>>,
     },
     Session {
@@ -36,8 +36,7 @@ pub(crate) enum Roots {
     None,
     /// The roots of the client whose call runs alone here.
     OfTheCall,
-    /// The roots of any caller, because all callers are one owner. The server may ask before the
-    /// first call.
+    /// The roots of any of the owner's callers. The server may ask before the first call.
     OfTheOwner,
 }
 

@@ -47,7 +47,7 @@ pub(crate) trait OpenQuestion: Send + Sync {
 /// Runs a call on a connection.
 ///
 /// # Errors
-/// Another connection may run the call.
+/// The call was never written, so another connection may run it.
 pub(crate) async fn carry(
     link: &Arc<Link>,
     call: &Call,
@@ -259,7 +259,7 @@ impl<'a> Traffic<'a> {
                 outcome = &mut outcome => break outcome,
             }
         };
-        // Earlier messages go to the client first.
+        // Messages that came before the answer go to the client first.
         while let Ok(message) = self.inbox.try_recv() {
             match message {
                 CallMessage::Notify(method, params) => self.context.notify(method, params).await,

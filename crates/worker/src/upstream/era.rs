@@ -13,8 +13,8 @@ use super::greeting::Greeting;
 use super::link::{Link, RequestHandle};
 use super::pending::RequestOutcome;
 
-/// How much longer to wait for `initialize`, as a multiple of `probe_timeout`, if the server answers `server/discover` first and
-/// lists legacy versions.
+/// How much longer to wait for `initialize`, as a multiple of `probe_timeout`, if the server first
+/// answers `server/discover` and lists legacy versions.
 const SLOW: u32 = 4;
 
 /// Maximum characters of a server's versions in messages.
@@ -37,8 +37,9 @@ fn with_completions(capabilities: RawJson) -> RawJson {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
-    /// `initialize`, and `server/discover` if the server refuses or does not answer in this time. A server of both eras is opened
-    /// as legacy, because only legacy servers send requests to clients.
+    /// `initialize`, then `server/discover` if the server refuses or does not answer in this time.
+    /// A server of both eras is opened as legacy, because only legacy servers send requests to
+    /// clients.
     Either(Duration),
     Legacy(Form),
     Modern,
@@ -96,7 +97,7 @@ impl Form {
     }
 }
 
-/// Opens the connection. The caller sets the time limit, and uses the `fallback` if it is there by then.
+/// Opens the connection. The caller limits the time, and afterwards uses `fallback` if it is set.
 pub(crate) async fn greet(
     link: &Arc<Link>,
     opening: Opening,
@@ -115,7 +116,6 @@ pub(crate) async fn greet(
     }
 }
 
-/// The answer of a modern server to `server/discover`.
 struct Discovered {
     greeting: Greeting,
     /// Whether the server also lists legacy versions.

@@ -3,17 +3,15 @@
 use shoal_protocol::task::declares_tasks;
 use shoal_protocol::{Era, RawJson, RawObject};
 
-/// The server's answer to the opening.
 #[derive(Clone, Debug)]
 pub(crate) struct Greeting {
-    /// The era of the connection.
     pub(crate) era: Era,
     /// The server's `Implementation`.
     pub(crate) server_info: Option<RawJson>,
     /// The server's `ServerCapabilities`.
     pub(crate) capabilities: RawJson,
     pub(crate) instructions: Option<String>,
-    /// Whether it turns tool calls into tasks.
+    /// Whether the server turns tool calls into tasks.
     pub(crate) tasks: bool,
 }
 
@@ -27,7 +25,6 @@ impl Greeting {
         tasks: false,
     };
 
-    /// Whether the server declares a capability.
     pub(crate) fn declares(&self, capability: &str) -> bool {
         RawObject::of(&self.capabilities).is_some_and(|declared| declared.has(capability))
     }
@@ -59,7 +56,7 @@ impl Greeting {
     }
 }
 
-/// The capability for tasks in 2025-11-25.
+/// Returns the capability (2025-11-25) to make tasks of tool calls.
 fn makes_tasks_of_calls(capabilities: &RawJson) -> Option<RawJson> {
     let requests = capabilities.member("tasks")?.member("requests")?;
     requests.member("tools")?.member("call")

@@ -92,7 +92,7 @@ impl TestBackend {
         running
     }
 
-    /// The command may have to be downloaded first.
+    /// Starts a command that may have to be downloaded first.
     pub(crate) async fn start_slowly(config: StdioConfig) -> Self {
         let running = Self(Arc::new(StdioBackend::start(config)));
         let mut state = running.0.state();
@@ -146,7 +146,6 @@ impl TestBackend {
     }
 }
 
-/// The text of an outcome's first content, parsed as JSON if possible.
 pub(crate) fn text(outcome: &CallOutcome) -> Value {
     let CallOutcome::Result(result) = outcome else {
         panic!("{outcome:?}")
@@ -207,7 +206,7 @@ pub(crate) struct TestLine {
     name: String,
     asked: Mutex<Vec<(Method, Option<RawJson>)>>,
     notes: Mutex<Vec<(Method, Value)>>,
-    /// One for each answer.
+    /// One permit for each answer.
     answers: Semaphore,
     waiting: AtomicUsize,
     cancelled: CancellationToken,
@@ -387,7 +386,7 @@ impl CallLine for TestLine {
         }
         Outcome::Result(RawJson::of(&json!({
             "action": "accept",
-            // Serves as form and as sampled message.
+            // This content serves as a form's and as a sampled message's.
             "content": {
                 "answered_by": self.name,
                 "type": "text",

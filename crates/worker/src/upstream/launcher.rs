@@ -27,7 +27,7 @@ const MOST_WAITS: u32 = 5;
 const TELL_EVERY: Duration = Duration::from_secs(5);
 
 pub(crate) trait Transport: Send + Sync + 'static {
-    /// The transport closes when `closing` fires.
+    /// Opens a connection, which closes when `closing` fires.
     fn open(
         &self,
         binding: Binding,
@@ -60,7 +60,7 @@ pub(crate) struct Launcher {
 struct DetectedEra {
     era: Option<Era>,
     failed_since: bool,
-    /// The last failed attempt tried only the legacy era.
+    /// Whether the last failed attempt tried only the legacy era.
     was_legacy: bool,
     /// The form of `initialize` that worked, or the next to try.
     form: Form,
@@ -182,8 +182,9 @@ impl Launcher {
             && opening == Opening::Either(patience)
             && error.may_come_of_opening()
         {
-            // The last message may have caused the failure, so this retries only with the other era. After a
-            // failed legacy retry, the next start retries with the modern era.
+            // The message sent last may have caused the failure: `initialize`, or after `patience`
+            // `server/discover`. So the retry sends only the other one. If a retry with
+            // `initialize` failed before, it sends `server/discover`.
             let other = if began.elapsed() < patience || detected.was_legacy {
                 Opening::Modern
             } else {

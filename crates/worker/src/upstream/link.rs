@@ -41,7 +41,7 @@ pub(crate) struct Link {
     announced: watch::Sender<[u64; 3]>,
     subscribed: Mutex<BTreeSet<String>>,
     stateless: AtomicBool,
-    /// The client did not answer an early request for roots in time.
+    /// Whether the client left an early request for roots unanswered.
     has_no_roots: AtomicBool,
     lost: OnceLock<Arc<str>>,
     request_timeout: Duration,
@@ -270,14 +270,14 @@ impl Link {
         sleep(TAKES_IN).await;
     }
 
-    /// Waits while the server does not read.
+    /// Queues a notification. Waits while the server does not read.
     pub(crate) async fn notify(&self, method: Method, params: Option<&RawJson>) {
         let text = shoal_protocol::notification(method.as_str(), params);
         // Sending fails only after the server has ended.
         let _ = self.queue.send(aside(text, Some(method))).await;
     }
 
-    /// Waits while the server does not read.
+    /// Queues an answer. Waits while the server does not read.
     pub(crate) async fn answer(&self, text: Bytes) {
         let _ = self.queue.send(aside(text, None)).await;
     }
@@ -396,7 +396,7 @@ impl RequestHandle {
         self.write_state.withdraw()
     }
 
-    /// Tells the server once that the answer is not needed. It may come anyway.
+    /// Tells the server, once, that the answer is not needed. The answer may come anyway.
     pub(crate) fn tell_cancelled(&mut self) {
         if std::mem::take(&mut self.told_when_dropped) {
             let params = format!(

@@ -9,7 +9,7 @@ use super::lists::Which;
 /// Announcements within this time share one read, because some servers announce each tool that they
 /// register.
 const SETTLE: Duration = Duration::from_millis(50);
-/// How soon after a read an announcement may be caused by it.
+/// An announcement so soon after a read may be caused by the read.
 const CAUSED: Duration = Duration::from_secs(1);
 /// Maximum pause between reads while lists keep changing.
 const CHANGING: Duration = Duration::from_secs(5);

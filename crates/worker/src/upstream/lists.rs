@@ -127,7 +127,7 @@ pub(crate) struct Lists {
     missing: [Option<RequestError>; 4],
     remarks: [Option<String>; 4],
     pending: Which,
-    /// The server declares no lists. Shoal reads them anyway, as SDK clients do.
+    /// Whether the server declares no lists. Shoal reads them anyway, as SDK clients do.
     undeclared: bool,
 }
 
@@ -297,7 +297,7 @@ pub(super) async fn pages(
         let Some(next) = &cursor else {
             return Ok(pages);
         };
-        // `seen` holds pages too, which are arrays, so a cursor that looks like one is not compared.
+        // `seen` also holds pages, so a cursor that looks like a page, an array, is not compared.
         if !next.as_str().starts_with('[') && !seen.insert(next.to_bytes()) {
             let next = shown(next.as_str(), SHOWN);
             pages.remark = Some(format!(

@@ -67,7 +67,8 @@ impl ModernSide {
         }
     }
 
-    /// Whether a call must run here: it is a later round, or its tool is known to ask by result.
+    /// Whether a call must run here: it brings answers or state, or its tool is known to ask by
+    /// result.
     pub(crate) fn takes(&self, call: &Call) -> bool {
         if !self.is_there() {
             return false;
@@ -168,7 +169,8 @@ impl ModernSide {
         self.support.lock().was_asked
     }
 
-    /// The probe may have switched the process to the modern era. The Go SDK then refuses requests to clients.
+    /// Whether the probe has switched the process to the modern era. The Go SDK then refuses
+    /// requests to clients.
     pub(crate) fn has_switched(&self) -> bool {
         self.support.lock().has_switched
     }
@@ -203,7 +205,7 @@ impl ModernSide {
         declared.to_json()
     }
 
-    /// Also records whether the server supports the modern era.
+    /// Opens the modern connection. Also records whether the server supports the modern era.
     pub(crate) async fn open(&self) -> Result<Arc<Connection>, StartError> {
         let opened = self.launcher.launch_modern().await;
         let mut support = self.support.lock();

@@ -45,7 +45,7 @@ pub(crate) struct PendingCall {
     pub(crate) askable: bool,
     pub(crate) wants_log: bool,
     pub(crate) session: Option<SessionId>,
-    /// Another server may run the call: it is repeatable, and its client was not asked.
+    /// Whether another server may run the call: it is repeatable, and its client was not asked.
     pub(crate) repeatable: Cell<bool>,
     pub(crate) elicitations: RefCell<Vec<String>>,
 }
@@ -138,7 +138,7 @@ pub(crate) struct RegisteredRequest {
     pub(crate) outcome: oneshot::Receiver<RequestOutcome>,
 }
 
-/// Which clients a server may ask while a cancelled call may still run.
+/// Which clients a server must not ask while a cancelled call may still run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Quarantine {
     None,
@@ -279,7 +279,7 @@ impl PendingRequests {
             .is_some_and(|own| own.of == Some(request))
     }
 
-    /// A cancelled call may still ask, until [`settle`](Self::settle).
+    /// Records that a cancelled call may still ask, until [`settle`](Self::settle).
     pub(crate) fn owe(&self, request: u64, session: Option<SessionId>) {
         let mut state = self.state.lock();
         let session = session.filter(|_| state.owed.len() < MAX_OWED);
@@ -335,7 +335,8 @@ impl PendingRequests {
         call.is_some_and(|call| call.inbox.try_send(message).is_ok())
     }
 
-    /// Passes the end of a URL elicitation to the call that asked; without a single one, to `otherwise`.
+    /// Passes the end of a URL elicitation to the call that asked. If no call did, `otherwise` gets
+    /// it.
     pub(crate) fn complete_elicitation(
         &self,
         params: Option<RawJson>,
@@ -379,8 +380,8 @@ impl PendingRequests {
                 Err(returned) => returned,
             };
         }
-        // A session's server may ask before its first call arrives. Its roots do not depend on the call
-        // either.
+        // Keeps a session's question for the next call if none has come yet, or if it asks for
+        // roots, which do not depend on the call.
         let may_wait = !state.had_calls || question.method == Method::RootsList;
         if is_session && may_wait && state.held.len() < MAX_HELD {
             state.held.push(question);

@@ -7,7 +7,8 @@ use super::settings::Settings;
 
 /// The longest pause for which calls wait.
 pub(crate) const SHORT_PAUSE: Duration = Duration::from_secs(1);
-/// How long a connection must last to count as started, and a caller must succeed to be trusted again.
+/// How long a connection must last to count as started, and how long a caller is suspected after
+/// its last crash.
 pub(crate) const STABLE: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Debug)]

@@ -122,7 +122,8 @@ impl Link {
         }
     }
 
-    /// `shared` finds the call if the stream does not identify it.
+    /// Passes a notification to the call of its stream, otherwise to a session's newest call, or on
+    /// a shared connection to the call that `shared` selects.
     fn tell_call(
         &self,
         method: Method,
@@ -203,9 +204,9 @@ impl Link {
         }
     }
 
-    /// Routes a server's question to a client. The protocol does not name the question's call, so Shoal
-    /// delivers it only if the stream or a single call makes the call certain: one user's answer must not
-    /// reach another.
+    /// Routes a server's question to a client. The protocol does not name the question's call, so
+    /// the stream or a single call must make the call certain: one user's answer must not reach
+    /// another.
     fn take_question(&self, question: ServerRequest, origin: Origin) {
         if question.method == Method::RootsList && self.concerns_no_client(origin) {
             let none = RawJson::from_static(r#"{"roots":[]}"#);
@@ -247,8 +248,8 @@ impl Link {
         }
     }
 
-    /// Handles a question whose call has ended. If an owner's roots do not depend on the call, the next call
-    /// gets the question.
+    /// Handles a question whose call has ended. A question for an owner's roots goes to the next
+    /// call.
     pub(crate) fn return_question(&self, question: ServerRequest) {
         match question.method == Method::RootsList && self.binding().gives_roots_early() {
             true => self.take_question(question, Origin::Common),

@@ -66,7 +66,7 @@ impl Server {
         self.launcher.restarts.load(Ordering::Relaxed)
     }
 
-    /// Runs a call with `modern` if it belongs to the modern side.
+    /// Runs a call with `modern` if it belongs to the modern side, otherwise with `here`.
     pub(crate) async fn run(
         &self,
         call: &Call,

@@ -54,8 +54,8 @@ impl SessionOwner {
 }
 
 impl SessionOwner {
-    /// The owner of the connection's lists. If sessions have their own connections, the principal's serves
-    /// only calls without a session.
+    /// The owner of the connection's lists. If sessions have their own connections, the principal's
+    /// connection serves only calls without a session.
     fn of_lists(&self, sessions_have_own: bool) -> Option<ListOwner> {
         match self {
             Self::Session(session) => Some(ListOwner::Session(session.clone())),
@@ -236,8 +236,8 @@ impl Sessions {
         Some(guard)
     }
 
-    /// How long a call waits for room: for processes, as long as it may; otherwise another server at a URL
-    /// may take the call.
+    /// How long a call waits for room: for a process until its deadline, for a server at a URL as
+    /// long as in a queue, because another server may take the call.
     fn patience(&self) -> Patience<'static> {
         match self.launcher.transport.has_servers_of_their_own() {
             true => Patience::OfCall,

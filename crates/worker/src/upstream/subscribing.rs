@@ -90,7 +90,7 @@ async fn keep_modern(link: &Arc<Link>, mut wanted: watch::Receiver<BTreeSet<Stri
         let uris = wanted.borrow_and_update().clone();
         let opened = link.open(Method::Listen, Some(listen_params(link, &uris)));
         let Ok(mut stream) = opened.await else { return };
-        // Dropped after the new stream is open, so that a change in between is reported twice rather than
+        // Dropped after the new stream is open, so that changes are reported twice rather than
         // missed.
         drop(outdated.take());
         let ended = tokio::select! {

@@ -40,7 +40,6 @@ impl Subscriptions {
         self.updates.subscribe()
     }
 
-    /// Follows the URIs of the watched resources.
     pub(super) fn wanted(&self) -> watch::Receiver<BTreeSet<String>> {
         self.uris.subscribe()
     }
@@ -49,7 +48,6 @@ impl Subscriptions {
         self.uris.borrow().is_empty()
     }
 
-    /// Returns those of the URIs that are watched.
     pub(super) fn among(&self, uris: &BTreeSet<String>) -> BTreeSet<String> {
         &*self.uris.borrow() & uris
     }

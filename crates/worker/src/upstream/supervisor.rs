@@ -23,10 +23,10 @@ use crate::BackendState;
 /// How long calls wait for the other lists of a server that has listed its tools.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How long calls wait for a server that was asked for its other era.
+/// How long calls wait while Shoal asks a server for its other era.
 const SOON: Duration = Duration::from_secs(1);
 
-/// Assumed capabilities of a server that only accepts callers' requests.
+/// Assumed capabilities of a server that refuses requests that are not in a caller's name.
 const ANY: &str = r#"{"tools":{},"resources":{},"prompts":{},"completions":{}}"#;
 
 pub(crate) trait Lead: Send + Sync + 'static {
@@ -36,7 +36,8 @@ pub(crate) trait Lead: Send + Sync + 'static {
     /// other connection can take calls meanwhile.
     fn fails(&self, reason: &str, pause: Duration) -> bool;
 
-    /// The server accepts only callers' requests. Returns when the supervisor should try again.
+    /// The server refuses requests that are not in a caller's name, so there is no lead. Returns
+    /// when the supervisor should try again.
     fn refused(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }
@@ -54,22 +55,21 @@ pub(crate) struct Supervisor {
     modern_side: Arc<ModernSide>,
     lead: Arc<dyn Lead>,
     state: watch::Sender<BackendState>,
-    /// Its generations continue after restarts.
+    /// The last catalog. Its generations continue after restarts.
     catalog: Option<PoolCatalog>,
     /// Degraded parts already in the log.
     told: BTreeSet<String>,
 }
 
 enum End {
-    /// If the connection was never ready, waiting may be in vain.
+    /// The connection was never ready, so waiting may be in vain.
     NotOpened(String, Prospect),
     /// The connection was ready and ended, perhaps because of a call, so other calls do not wait.
     Over(String),
-    /// The pool retires it.
+    /// The pool retires the connection.
     Retired,
 }
 
-/// How likely the next start is to succeed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Prospect {
     Open,
@@ -248,7 +248,7 @@ impl Supervisor {
             tokio::select! {
                 () = over.cancelled() => {
                     if learns && connection.is_retired() {
-                        // The next lead offers these lists too.
+                        // Waits for what the modern side learns, which the next lead offers too.
                         learning.await;
                     }
                     return self.ended(&connection);
@@ -266,7 +266,8 @@ impl Supervisor {
                     if more && answers.is_empty() {
                         self.publish(link, &mut lists);
                     }
-                    // The pool ends the connection after its last call. The next lead does not wait for that call.
+                    // The pool ends the connection after its last call, for which the next lead
+                    // does not wait.
                     if is_retired {
                         return End::Retired;
                     }
@@ -276,7 +277,7 @@ impl Supervisor {
         }
     }
 
-    /// Whether each caller has its own lists, so that there is no common one.
+    /// Whether each caller has its own lists.
     fn lists_differ(&self) -> bool {
         self.launcher.settings.lists == ListScope::Principal
     }
@@ -328,7 +329,7 @@ impl Supervisor {
         });
     }
 
-    /// Ends a connection that closed during the reading, or offers nothing.
+    /// Ends a connection that closed while its lists were read, or that offers nothing.
     async fn of_no_use(&self, connection: &Connection, lists: &Lists) -> Option<End> {
         let link = &connection.link;
         let ended = link.pending.ended().or_else(|| link.lost());
@@ -358,7 +359,7 @@ impl Supervisor {
         End::Over(reason)
     }
 
-    /// Returns whether the lists changed.
+    /// Publishes the lists. Returns whether they changed.
     fn publish(&mut self, link: &Link, lists: &mut Lists) -> bool {
         self.tell_of(link, lists);
         let catalog = &mut lists.catalog;

@@ -123,7 +123,6 @@ async fn calls_over_a_connection_that_callers_share_bring_and_set_no_cookies() {
         let server = Server::start(&flags).await;
         let running = server.backend().await;
         running.catalog_where(|_| true).await;
-        // Shoal's own requests carry cookies.
         assert_eq!(seen(&server, "tools/list").await["cookie"], "other=1");
         for name in ["a", "b", "a"] {
             let brought = cookies(&running, &Client::named(name), name).await;
@@ -141,7 +140,7 @@ fn client(name: &str, token: Option<&str>) -> Client {
     Client::named(name).bringing(&headers)
 }
 
-/// The server is also the token endpoint.
+/// Exchanges tokens at the server, which is also the token endpoint.
 fn trading(server: &Server) -> HttpConfig {
     let exchange = TokenExchangeConfig {
         endpoint: server.url.replace("/mcp", "/token"),
@@ -185,7 +184,7 @@ async fn a_callers_token_is_traded_for_one_that_the_server_takes() {
             })
         );
         assert_eq!(called(&other).await, "Bearer 2 for two");
-        // The exchanged token is cached, for each of the principal's tokens.
+        // Shoal caches an exchanged token for each token of the principal.
         assert_eq!(called(&first).await, "Bearer 1 for one");
         assert_eq!(
             called(&client("a", Some("three"))).await,
@@ -239,7 +238,7 @@ async fn a_traded_token_that_the_server_does_not_take_is_traded_anew() {
     assert_ne!(call["authorization"], "Bearer 1 for one");
 }
 
-/// Retries would be refused too.
+/// Shoal does not retry such a request, because the server would refuse the same token again.
 #[tokio::test]
 async fn a_caller_whose_token_is_refused_is_told_so() {
     for status in [401, 403] {
@@ -263,7 +262,7 @@ async fn a_caller_whose_token_is_refused_is_told_so() {
     }
 }
 
-/// The words may quote the key.
+/// The server's words may quote the operator's key, so callers must not read them.
 #[tokio::test]
 async fn words_about_the_operators_credentials_are_for_the_operator() {
     for (header, token, is_kept_back) in [

@@ -159,7 +159,8 @@ async fn refusals_are_told_apart() {
             .contains("redirect that names no URL")
     );
     for answered in [429, 503] {
-        // The server only claims that nothing ran, so only a repeatable call moves on.
+        // The server's claim that nothing ran may be wrong, so only a repeatable call may run
+        // elsewhere.
         let declined = error(status(answered, true).await);
         assert_eq!(declined.code, code::OVERLOADED);
         assert!(declined.message.contains("in 7 s"), "{declined:?}");
@@ -233,7 +234,8 @@ async fn arguments_and_the_operators_headers_travel_as_headers() {
 
 #[tokio::test]
 async fn a_cancelled_call_is_cancelled_at_the_server() {
-    // The second call has a session of its own, which ends with the call.
+    // The second client has no session and can be asked, so its call gets a session at the server,
+    // which ends with the call.
     let clients = [
         Client::named("a"),
         Client::modern("b", r#"{"elicitation":{}}"#),

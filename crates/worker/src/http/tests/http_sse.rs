@@ -49,8 +49,8 @@ async fn a_server_that_refuses_streamable_http_is_spoken_to_by_its_stream() {
         assert_eq!(called("echo").await, "x");
         let answered = called("ask").await;
         assert!(answered.is_object(), "{answered}");
-        // The server has one stream per session, and Shoal's own. The first request and the probe for
-        // 2026-07-28 went to the URL itself.
+        // Open streams: one for each client, and Shoal's own. POSTs to the URL itself: the first
+        // request, and the probe for 2026-07-28.
         let first = called("stream").await;
         assert_eq!(called("stream").await, first);
         let other = Client::named("b");
@@ -134,7 +134,7 @@ async fn streams_end_with_the_backend() {
     seen_where(&config, |seen| seen["open"] == 0).await;
 }
 
-/// Requests carry credentials.
+/// Requests carry credentials, which must not go to another origin.
 #[tokio::test]
 async fn messages_go_to_no_other_origin() {
     let (_child, config) = server(&["--endpoint", "http://localhost:9/messages"]).await;

@@ -65,7 +65,8 @@ async fn a_server_that_refuses_shoals_own_requests_is_ready_and_tells_callers() 
     }
 }
 
-/// A subscription names no caller, so a resource that only alice may watch must stay hidden from bob.
+/// Subscriptions name no caller, so bob would get the updates of a resource that only alice may
+/// watch.
 #[tokio::test]
 async fn a_server_that_lists_to_each_caller_is_watched_for_none() {
     for flags in [
@@ -93,7 +94,8 @@ async fn a_server_that_lists_to_each_caller_is_watched_for_none() {
     }
 }
 
-/// The server announces the change to all sessions and the lead connection; the order of reads must not matter.
+/// The server announces the change on every connection. The order in which Shoal reads their lists
+/// must not matter.
 #[tokio::test]
 async fn what_a_server_adds_for_all_is_nobodys_own() {
     let server = Server::start(&[]).await;

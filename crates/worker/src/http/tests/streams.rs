@@ -43,7 +43,7 @@ async fn a_question_of_no_call_is_put_only_where_the_session_is_one_clients() {
     let client = Client::askable("a");
     let outcome = running.call(&client, "background", json!({})).await;
     assert_eq!(text(&outcome)["content"]["answered_by"], "a");
-    // A call without a session gets a session of its own.
+    // A modern call that can be asked gets a session of its own at the server.
     let modern: Vec<_> = (0..4)
         .map(|at| Client::modern(&format!("m{at}"), r#"{"elicitation":{}}"#).of("one"))
         .collect();
@@ -150,7 +150,8 @@ async fn a_change_that_is_told_in_one_session_only_is_told_once() {
     assert!(more < 10, "{more}");
 }
 
-/// Shoal watches a resource only if the server lets Shoal itself watch it, even after a failed first attempt.
+/// Shoal must subscribe only in its own name, not in a caller's session, even if the resource was
+/// watched first while the server was away.
 #[tokio::test]
 async fn what_the_server_shows_one_caller_alone_is_watched_in_nobodys_session() {
     let mut server = Server::start(&["--watcher", "alice"]).await;
@@ -215,7 +216,8 @@ async fn lists_have_a_limit_in_bytes() {
     assert!(told.await.unwrap().catalog.is_none());
 }
 
-/// Without a bound, each answer that the server does not accept would cost a connection.
+/// Shoal answers each ping by a request. Without a bound, each answer that the server does not read
+/// would cost a connection.
 #[tokio::test]
 async fn answers_that_the_server_does_not_take_are_bounded() {
     let server = Server::start(&["--pings", "200"]).await;
@@ -223,7 +225,7 @@ async fn answers_that_the_server_does_not_take_are_bounded() {
     server
         .seen_where("as many as there may be", |seen| seen["answering"] == 64)
         .await;
-    // Later questions wait for the earlier answers.
+    // Shoal answers the other pings when the server has read the first answers.
     server.order(json!({ "release": true })).await;
     assert_eq!(
         text(&running.call(&Client::named("a"), "count", json!({})).await),

@@ -15,7 +15,7 @@ pub(super) enum Fitted {
     Partly(Value),
 }
 
-/// `schema` comes from `loose`. `bytes` is the answer's length.
+/// Removes what does not fit `schema`, which is made by `loose`. `bytes` is the answer's length.
 pub(super) fn fitted(mut answer: Value, schema: &Value, bytes: usize) -> Fitted {
     if !answer.is_object() {
         let is_free = schema["properties"].get(RESULT).is_none();
@@ -104,7 +104,7 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// Cuts a copy, and keeps it only if the rest fits.
+    /// Cuts a copy, and replaces the value by it only if what is left fits.
     fn cut_copy(&mut self, value: &mut Value, schema: &'a Value, hops: usize) -> bool {
         let Some(left) = self.left.checked_sub(nodes(value)) else {
             return false;

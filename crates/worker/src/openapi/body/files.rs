@@ -2,11 +2,11 @@ use serde_json::Value;
 
 use crate::openapi::document::Document;
 
-/// Schemas may contain themselves.
+/// Bounds the search, because schemas may contain themselves.
 const DEPTH: usize = 6;
 const FILE: &str = "file";
 
-/// Property names, or one name if the body itself is a file.
+/// Returns the names of the properties that are files, or one name if the body itself is a file.
 pub(in crate::openapi) fn files(document: &Document, schema: &Value) -> Vec<String> {
     let mut found = Vec::new();
     gather(document, schema, DEPTH, &mut found);

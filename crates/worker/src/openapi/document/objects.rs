@@ -51,7 +51,7 @@ pub(in crate::openapi) struct OperationObject {
     pub(in crate::openapi) servers: Vec<ServerObject>,
 }
 
-/// Schemes that a call needs together.
+/// Security schemes, with their scopes. A call needs all of them together.
 pub(in crate::openapi) type Requirement = BTreeMap<String, Value>;
 
 #[derive(Debug, Deserialize)]
@@ -109,7 +109,7 @@ pub(in crate::openapi) enum ParameterLocation {
     QueryString,
     Header,
     Cookie,
-    /// Within the path's own query.
+    /// In the query that is part of the path itself.
     #[serde(skip)]
     Bound,
 }
@@ -136,7 +136,7 @@ pub(in crate::openapi) enum ParameterStyle {
 pub(in crate::openapi) struct WrittenStyle {
     /// `None` for the place's default.
     pub(in crate::openapi) style: Option<ParameterStyle>,
-    /// The `explode` that the style implies.
+    /// The `explode` that a `collectionFormat` implies.
     pub(in crate::openapi) explode: Option<bool>,
 }
 

@@ -21,7 +21,7 @@ pub(in crate::openapi) enum PartLocation {
 pub(in crate::openapi) struct Parts {
     root: Value,
     location: PartLocation,
-    /// The document's own URI.
+    /// The document's own URI (`$self`).
     own_name: Option<String>,
     names: BTreeMap<PartLocation, String>,
     found: Map<String, Value>,
@@ -31,7 +31,7 @@ pub(in crate::openapi) struct Parts {
 
 pub(super) struct Gathered {
     pub(super) root: Value,
-    /// Reasons why parts are missing, by JSON Pointer.
+    /// Why parts are missing, by JSON Pointer.
     pub(super) missing: BTreeMap<String, String>,
 }
 
@@ -139,7 +139,7 @@ impl Parts {
         }
     }
 
-    /// Redirects references of a part, which will be at `pointer`, into the merged document.
+    /// Makes the references of a part, which will be at `pointer`, point into the merged document.
     fn linked(&mut self, mut value: Value, from: &PartLocation, pointer: &str) -> Value {
         self.link(&mut value, Place::Object, from, pointer);
         value
@@ -205,7 +205,7 @@ impl Parts {
     }
 }
 
-/// Resolves `.` and `..`. The path must stay below its start.
+/// Resolves `.` and `..`. The path must stay below the document's directory.
 fn within(path: &Path) -> Result<PathBuf, String> {
     let mut resolved = PathBuf::new();
     for component in path.components() {

@@ -41,7 +41,7 @@ pub(super) fn converted(document: &Document) -> Result<Value, String> {
     Ok(Value::Object(root))
 }
 
-/// Without a host, the document's own host is used.
+/// Without a host, the service is where the document is.
 fn servers(root: &Map<String, Value>) -> Value {
     let says = |name: &str| root.get(name).map(text).filter(|said| !said.is_empty());
     let path = says("basePath").unwrap_or_else(|| "/".to_owned());

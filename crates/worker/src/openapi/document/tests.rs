@@ -39,7 +39,7 @@ fn what_is_no_document_is_told_so() {
     assert!(wrong("openapi: 4.0.0\n").contains("3.0, 3.1, 3.2 and Swagger 2.0 are supported"));
     assert!(wrong("{\"openapi\": ").contains("no JSON"));
     assert!(wrong("a: b: c\n").contains("no YAML"));
-    // Aliases that grow exponentially, and unlimited depth.
+    // YAML whose aliases grow exponentially, and text that nests without limit.
     let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..12 {
         let last = level - 1;
@@ -124,7 +124,6 @@ fn an_anchor_may_be_used_often_but_not_grow_without_end() {
         "openapi: 3.1.0\nx-limit: &limit {{name: limit, in: query}}\nx-all:\n{many}"
     ));
     assert_eq!(document["x-all"].as_array().unwrap().len(), 20_000);
-    // A long text, repeated.
     let long = "y".repeat(1_000_000);
     let often = "*long, ".repeat(100);
     assert!(wrong(&format!("openapi: 3.1.0\na: &long {long}\nb: [{often}]\n")).contains("no YAML"));

@@ -32,7 +32,6 @@ const NAMED: [&str; 24] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::openapi) enum Place {
     Object,
-    /// The author names the members.
     Names,
     Data,
 }
@@ -49,7 +48,7 @@ impl Place {
     }
 }
 
-/// A null under an author's name becomes an empty object.
+/// Removes `null` members. Under a name that the author chose, `null` becomes an empty object.
 pub(super) fn without_nulls(value: &mut Value) {
     tidy(value, Place::Object);
 }
@@ -82,7 +81,8 @@ fn tidy(value: &mut Value, place: Place) {
     }
 }
 
-/// Without its scopes, `- scheme:` would allow calls without credentials.
+/// Writes missing scopes (`- scheme:`) as an empty list. Without the scheme, the empty requirement
+/// would allow calls without credentials.
 fn requirements(value: &mut Value) {
     for item in value.as_array_mut().into_iter().flatten() {
         for scopes in item.as_object_mut().into_iter().flat_map(Map::values_mut) {
@@ -93,7 +93,7 @@ fn requirements(value: &mut Value) {
     }
 }
 
-/// YAML reads `null` as a value in `type: [string, null]`.
+/// YAML reads `null` in `type: [string, null]` as a value.
 fn kinds(value: &mut Value) {
     for kind in value.as_array_mut().into_iter().flatten() {
         if kind.is_null() {

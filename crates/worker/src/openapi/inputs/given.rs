@@ -9,7 +9,7 @@ use crate::openapi::schema::WIRE_NAME;
 const LOGGED: usize = 5;
 const LOGGED_NAME: usize = 64;
 
-/// Listed names and the service's, for a closed schema.
+/// Returns the listed names and the service's names, if the schema allows no others.
 pub(super) fn known_names(schema: &Value) -> Option<HashSet<String>> {
     if schema.get("additionalProperties") != Some(&Value::Bool(false)) {
         return None;
@@ -21,7 +21,8 @@ pub(super) fn known_names(schema: &Value) -> Option<HashSet<String>> {
 }
 
 impl Inputs {
-    /// Renames parameters to the tool's names, other arguments to the service's. A caller may use either name.
+    /// Renames parameters to the tool's names, and other arguments to the service's. A caller may
+    /// use either name.
     pub(in crate::openapi) fn request_arguments(
         &self,
         arguments: Map<String, Value>,
@@ -60,7 +61,7 @@ impl Inputs {
         body == Some(name) || self.parameters.iter().any(|it| it.name == name)
     }
 
-    /// Some clients add arguments of their own.
+    /// Removes unknown arguments, because some clients add their own.
     fn leave_out_unknown(&self, given: &mut Map<String, Value>) {
         let before = given.len();
         let mut names = Vec::new();

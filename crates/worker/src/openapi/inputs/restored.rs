@@ -46,7 +46,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Collects all schemas of the same value.
+    /// Collects `schema` and the other schemas of the same value.
     fn gather(
         &mut self,
         schema: &'a Value,

@@ -17,7 +17,7 @@ pub(super) enum Braces {
     Query(Vec<String>),
 }
 
-/// A declared parameter's name is taken literally.
+/// Parses the text between braces, unless the whole text is a declared parameter's name.
 pub(super) fn read(written: &str, is_declared: &dyn Fn(&str) -> bool) -> Braces {
     let whole = |segments| {
         Braces::Values(vec![Expression {
@@ -79,7 +79,7 @@ fn named(written: &str) -> (&str, Segments) {
         };
     }
     if let Some((name, kind)) = written.split_once(':') {
-        // A regular expression, or a framework's converter.
+        // `kind` is a regular expression, or a web framework's converter.
         let several = kind == "path" || kind.contains(".*") || kind.contains(".+");
         let segments = if several {
             Segments::Several

@@ -43,7 +43,7 @@ fn a_path_may_have_a_query_of_its_own() {
             json!({ "z": "2" }),
             "/a?x=1&y&z=2",
         ),
-        // A pair of the path is no argument.
+        // The path fixes this pair, so it is no argument.
         (
             "/a?x=1",
             json!([at("query", "x")]),

@@ -1,4 +1,4 @@
-//! Converts targets of references, the nearest first, so that they most often fit the limit.
+//! Converts targets of references, the nearest first, because the limit may leave out the last.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +8,7 @@ use super::{Open, Schemas, TooLarge};
 const SAME_VALUE: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 
 impl<'a> Schemas<'a> {
-    /// Also returns whether something is left out.
+    /// Returns the definitions, and whether something is left out.
     pub(in crate::openapi) fn definitions(
         mut self,
     ) -> Result<(Map<String, Value>, bool), TooLarge> {
@@ -79,7 +79,8 @@ impl<'a> Schemas<'a> {
 /// Bytes reserved for a definition that lists only its type.
 const STUB: usize = 64;
 
-/// A validator would follow such references forever.
+/// Removes references by which a value's schema leads back to itself. A validator would follow them
+/// forever.
 fn break_circles(definitions: &mut Map<String, Value>) {
     let edges: Vec<Vec<usize>> = definitions
         .values()
@@ -141,7 +142,7 @@ fn name_of(reference: &str) -> Option<&str> {
     reference.strip_prefix("#/$defs/")
 }
 
-/// Passes to `see` the references of subschemas of the same value.
+/// Passes to `see` the references of `schema`, and of all subschemas that describe the same value.
 fn same_value<'v>(schema: &'v Value, see: &mut dyn FnMut(Option<&'v str>)) {
     see(schema.get("$ref").and_then(Value::as_str));
     let lists = SAME_VALUE

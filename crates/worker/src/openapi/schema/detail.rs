@@ -6,7 +6,7 @@ pub(in crate::openapi) struct Detail {
     pub(super) depth: usize,
     pub(super) text: usize,
     pub(super) examples: bool,
-    /// Longer ones are left out.
+    /// Maximum choices of an `enum`. Longer lists of choices are left out.
     pub(super) choices: usize,
     /// Oversized definitions keep only their types.
     pub(super) stubs: bool,

@@ -174,7 +174,7 @@ impl Schemas<'_> {
         Ok(())
     }
 
-    /// The service might trust read-only properties from a caller.
+    /// Forbids read-only properties, because the service might trust them from a caller.
     fn forbid(
         &mut self,
         hidden: &[&str],

@@ -40,7 +40,7 @@ fn mended(written: &str) -> Option<String> {
     compiles.then_some(pattern)
 }
 
-/// `None` if flags change the meaning.
+/// Removes the delimiters of `/pattern/flags`. `None` if the flags change the meaning.
 fn undelimited(written: &str) -> Option<&str> {
     let Some(inner) = written.strip_prefix('/') else {
         return Some(written);
@@ -129,7 +129,7 @@ impl Translation<'_> {
                 let taken = self.rest[..bytes].to_owned();
                 self.instead(bytes, &taken);
             }
-            // The escape is unnecessary.
+            // With the flag `u`, ECMAScript refuses this escape, and the character needs none.
             c if c.is_ascii_punctuation() || c == ' ' || !c.is_ascii() => {
                 self.put_plain(c, bytes);
             }
@@ -151,7 +151,7 @@ impl Translation<'_> {
         if self.rest.starts_with('^') {
             self.put('^', 1, false);
         }
-        // In other languages, a leading bracket is literal.
+        // In other languages, a closing bracket at the start of a class is literal.
         if self.rest.starts_with(']') && self.rest[1..].contains(']') {
             self.put(']', 1, true);
         }
@@ -178,7 +178,7 @@ impl Translation<'_> {
             .strip_prefix('\\')
             .is_some_and(|next| next.starts_with(['d', 'D', 'w', 'W', 's', 'S', 'p', 'P']));
         match c {
-            // The hyphen cannot form a range.
+            // Next to a set, a hyphen forms no range.
             '-' if after_set || before_set => self.put(c, 1, true),
             '[' => self.put(c, 1, true),
             c => self.put(c, c.len_utf8(), false),

@@ -317,7 +317,6 @@ fn what_a_service_answers_is_described_so_that_its_answers_fit() {
     );
 }
 
-/// A hundred schemas, each of which refers to the next.
 fn wide() -> Document {
     let mut schemas = serde_json::Map::new();
     for at in 0..100 {

@@ -43,7 +43,7 @@ fn items(schema: &mut Map<String, Value>) {
     }
 }
 
-/// YAML reads `no` and `1` as other types than authors mean.
+/// Converts choices to the schema's type, because authors forget quotes in YAML, or quote numbers.
 fn choices(schema: &mut Map<String, Value>) {
     let kind = schema.get("type").and_then(Value::as_str);
     let kind = kind.map(str::to_owned);

@@ -3,13 +3,13 @@ use serde_json::Value;
 
 use crate::openapi::config::DeepLists;
 
-/// A value cannot leave its place.
+/// What is encoded in values, so that a value cannot leave its place.
 pub(super) const VALUE: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
-/// Without characters that would end the value.
+/// What is encoded if a value may have reserved characters: also those that would end it.
 const RESERVED: &AsciiSet = &VALUE
     .remove(b':')
     .remove(b'/')
@@ -24,7 +24,7 @@ const RESERVED: &AsciiSet = &VALUE
     .remove(b',')
     .remove(b';');
 
-/// Some servers drop the text after `;`, so it stays encoded.
+/// The same in a path. Some servers drop the text after `;`, so it is encoded.
 pub(super) const RESERVED_IN_PATH: &AsciiSet = &VALUE
     .remove(b':')
     .remove(b'@')

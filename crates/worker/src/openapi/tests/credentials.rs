@@ -53,7 +53,7 @@ async fn the_first_alternative_that_is_configured_is_taken() {
             .map(|(name, it)| (name.to_owned(), it))
             .collect();
         let running = service.backend_of(config).await;
-        // A key that is a credential is no argument.
+        // The caller's argument `key` must not replace the credential.
         let mine = if query.is_empty() {
             json!({})
         } else {
@@ -72,7 +72,7 @@ async fn the_first_alternative_that_is_configured_is_taken() {
     }
 }
 
-/// The words may quote the key.
+/// The service's words may quote the operator's key.
 #[tokio::test]
 async fn words_about_the_operators_credentials_are_for_the_operator() {
     let service = Petstore::start().await;

@@ -150,7 +150,7 @@ async fn cancellation_reaches_the_tool() {
     until(|| probe.state.stopped.load(Ordering::SeqCst) == 1).await;
 }
 
-// Pauses the clock, so that a slow machine meets the deadline.
+// The clock is paused, so that the tool starts before its deadline on a slow machine too.
 #[tokio::test(start_paused = true)]
 async fn deadline_reaches_the_tool() {
     let probe = Probe::default();

@@ -85,7 +85,7 @@ fn what_is_used_is_not_forgotten() {
     assert!(sessions.0.lock().order.len() <= MOST * 2);
 }
 
-/// All sessions fit, but each is old again at its next call.
+/// All sessions fit. Each is renewed when it is the oldest.
 #[test]
 fn sessions_that_are_used_in_turn_leave_nothing_behind() {
     let sessions = SessionFences::default();

@@ -25,7 +25,7 @@ enum Step {
     Begin(usize),
     End(usize),
     Cancel(usize),
-    /// After this many seconds.
+    /// Forgets what has expired, after this many seconds.
     Sweep(u64),
 }
 

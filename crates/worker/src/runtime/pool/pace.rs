@@ -5,8 +5,8 @@ use tokio::time::Instant;
 /// Calls per actor after which the sample is halved, to keep it recent.
 const WINDOW: u32 = 32;
 
-/// Counts departures from a queue since it was last empty. Running calls count too, so that a low estimate
-/// exists before the first call ends, and the pace falls while calls are stuck.
+/// Counts departures from a queue since it was last empty. Running calls count as departed, so the
+/// estimate of a wait begins low, and grows while calls are stuck.
 pub(super) struct Pace {
     since: Instant,
     left: u32,

@@ -69,7 +69,7 @@ impl Queue {
             }
         };
         match call.work.continues() {
-            // A call that has its answers goes first.
+            // A repeated call that brings its client's answers goes first.
             true => lane.push_front(call),
             false => lane.push_back(call),
         }
@@ -141,7 +141,7 @@ impl Queue {
         Some(displaced)
     }
 
-    /// If the queue is then empty, the task that calls this stops.
+    /// Removes expired calls. If this empties the queue, the task that calls it stops.
     pub(super) fn expire(&mut self) -> Vec<BoxedCall> {
         let now = Instant::now();
         let mut expired = Vec::new();

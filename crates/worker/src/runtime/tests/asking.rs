@@ -19,7 +19,6 @@ async fn elicit(context: &CallContext) -> Outcome {
     context.ask(Method::Elicit, Some(params)).await
 }
 
-/// The tool `ask` asks its client. Other tools end at once.
 fn asking() -> Arc<Script> {
     Script::by_call(|call, context| async move {
         if tool(&call) == "ask"
@@ -171,7 +170,7 @@ async fn a_call_that_goes_on_comes_before_those_that_have_not_begun() {
     }
     until(|| begun.lock().len() == 2).await;
     answer(&first, ask);
-    // The call has its answer, but no place yet.
+    // The call has its answer, but no actor yet.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
@@ -210,7 +209,7 @@ async fn what_ends_while_it_asks_leaves_nothing_behind() {
             CallOutcome::Failed(CallFailure::Cancelled | CallFailure::DeadlineExceeded { .. })
         ));
         until(|| load(&worker) == (0, 0)).await;
-        // The next call may ask only after the tool has seen its answer.
+        // Lets the tool see its question's end, because only one call may ask at a time.
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     let mut last = worker.start(call_of("alice", "ask")).await.unwrap();

@@ -328,7 +328,7 @@ async fn a_call_that_is_only_attached_to_is_never_run() {
     };
     let cancelled = Some(CallFailure::Cancelled);
     assert_eq!(worker.start(attach_only.clone()).await.err(), cancelled);
-    // The former owner's start arrives late, and the later owner does not know of the cancellation.
+    // The start of a former owner, which arrives after that of the next one.
     assert_eq!(worker.start(bound).await.err(), cancelled);
     assert_eq!(script.runs(), 0);
     let known = Call {
@@ -466,7 +466,7 @@ async fn what_is_said_while_a_reader_is_away_waits_for_it() {
     let name = first.control.reader().unwrap();
     drop(first);
     until(|| script.runs() == 1).await;
-    // Less time than the worker waits for a slow reader.
+    // Waits less long than the worker waits for a slow reader.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let mut again = worker
         .attach(Attach {

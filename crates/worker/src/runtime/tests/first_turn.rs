@@ -31,7 +31,6 @@ fn waiting() -> (Arc<Script>, Arc<Semaphore>) {
     (script, permits)
 }
 
-/// Numbers of running and of waiting calls.
 fn load(worker: &WorkerRuntime) -> (usize, usize) {
     let load = worker.load();
     (load.running, load.queued)

@@ -124,7 +124,6 @@ pub(in crate::runtime) fn done() -> CallOutcome {
     CallOutcome::Result(RawJson::from_static(r#"{"done":true}"#))
 }
 
-/// One place without a queue.
 pub(super) fn small() -> PoolConfig {
     PoolConfig {
         concurrency: 1,

@@ -91,13 +91,14 @@ async fn whoever_fills_the_queue_makes_room_for_others() {
     let mut of_bob = Vec::new();
     for at in 0..2 {
         of_bob.push(pool.start("bob", &format!("b{at}")).await.unwrap());
-        // Displaced before it began.
+        // Bob's call displaces Alice's newest call, which has not begun.
         let end = outcome(&mut of_alice.pop().unwrap()).await;
         let shed = matches!(end, CallOutcome::Failed(CallFailure::Overloaded { .. }));
         assert!(shed, "{end:?}");
     }
     assert!(pool.start("bob", "b2").await.is_err(), "both have as many");
-    // A call that has its answer displaces a call of the same principal and goes first.
+    // A call that brings its client's answers displaces a call of the same principal and goes
+    // first.
     let mut answered = call_of("bob", "again");
     answered.params = Some(RawJson::of(&json!({"name": "again", "inputResponses": {}})));
     let mut answered = pool.worker.start(answered).await.unwrap();

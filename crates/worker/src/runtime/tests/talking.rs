@@ -114,7 +114,7 @@ async fn answered_question_is_not_put_again() {
     };
     assert_eq!(open.sequence, 2);
     assert_ne!(first, second);
-    // The first acknowledgement may have been lost.
+    // A repeated answer is acknowledged again, because the first acknowledgement may be lost.
     assert!(
         again
             .control

@@ -61,7 +61,7 @@ fn what_was_taken_is_not_run_again_under_any_number() {
         ledger.taken(id, now);
         assert!(is_unknown(ledger.check(id, bound)));
     }
-    // The oldest id is forgotten, so the ledger no longer vouches for ids under its number.
+    // The oldest number is forgotten with its id, so calls bound under it are unknown.
     assert!(is_unknown(ledger.check(ids[2], bound)));
     assert!(is_unknown(ledger.check(ids[3], bound)));
     assert!(ledger.check(ids[3], Some(ledger.number())).is_ok());

@@ -310,7 +310,7 @@ async fn a_sessions_process_ends_when_it_is_idle_but_not_during_a_call() {
     running
         .call(&busy, "echo", json!({ "text": "it runs" }))
         .await;
-    // Used last, so the order of use would end it last.
+    // By the order of use, the idle process would be the last to end.
     let idle_pid = pid(&idle).await.to_string();
     eventually("the idle process is over", || !is_running(&idle_pid)).await;
     assert!(is_running(&busy_pid) && !hanging.is_finished());
@@ -376,7 +376,7 @@ async fn a_question_of_a_call_that_has_ended_is_answered_with_an_error() {
     let running = TestBackend::start(shared(1)).await;
     let client = Client::askable("a").hesitant();
     let file = scratch("unanswered");
-    // The tool answers before its client.
+    // The tool ends before its client answers the question.
     let call = running.spawn(&client, "ask_and_go", json!({ "file": file.to_str() }));
     assert_eq!(text(&call.await.unwrap()), "gone");
     eventually("the server has its answer", || {

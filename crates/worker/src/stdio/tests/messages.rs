@@ -55,7 +55,8 @@ async fn progress_goes_to_its_own_caller_under_its_own_token() {
     let clients: Vec<Client> = (0..8)
         .map(|at| {
             let mut client = Client::named(&format!("c{at}"));
-            // The last two calls have the same token, as calls of two clients may. One wants no progress.
+            // The last two calls have the same token, as calls of two clients may. The first wants
+            // no progress.
             client.progress_token = (at > 0).then(|| RawJson::of(&format!("t{}", at.min(6))));
             client
         })

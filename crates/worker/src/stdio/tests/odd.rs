@@ -15,7 +15,6 @@ fn odd(oddity: &str) -> StdioConfig {
     config
 }
 
-/// Tools, resources, templates and prompts.
 fn counts(catalog: &PoolCatalog) -> [usize; 4] {
     let PoolCatalog {
         tools,

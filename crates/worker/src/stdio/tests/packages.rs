@@ -1,4 +1,5 @@
-//! Published servers, fetched by `npx`, so on demand: `cargo test -p shoal-worker packages -- --ignored`.
+//! Published servers. `npx` fetches them, so these tests run only on demand: `cargo test -p
+//! shoal-worker packages -- --ignored`.
 
 use std::time::Duration;
 

@@ -76,7 +76,7 @@ async fn a_call_waits_for_a_process_until_its_deadline() {
         reason.contains("waited") && reason.contains("deadline"),
         "{reason}"
     );
-    // The other call has exceeded the queue limit.
+    // The other call still waits, although it has exceeded `queue_age`.
     eventually("one waits no more", || load(&worker) == (1, 1)).await;
     busy.control.cancel("enough");
     text(&comes_to(&mut waiting[0]).await.unwrap());

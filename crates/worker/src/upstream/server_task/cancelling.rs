@@ -36,7 +36,7 @@ impl<'a> ServerTask<'a> {
         }
     }
 
-    /// Cancellation safe.
+    /// Sends the request that creates the task. Cancellation safe.
     pub(super) async fn create(
         &mut self,
         creating: RequestHandle,

@@ -27,7 +27,7 @@ pub(super) struct PooledSession {
 pub(super) struct Usage {
     pub(super) calls: usize,
     pub(super) last: Instant,
-    /// The first connection is still opening, which goes on only while a call waits for it.
+    /// Whether the first connection is still opening, which goes on only while a call waits for it.
     pub(super) starts: bool,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct SessionConnection {
     pub(super) began: Instant,
     restart_delay: RestartDelay,
     pub(super) not_before: Instant,
-    /// The last attempt to open failed, which no call can have caused.
+    /// Whether the last attempt to open failed, which no call can have caused.
     pub(super) was_not_opened: bool,
 }
 
@@ -45,9 +45,9 @@ pub(super) struct UsageGuard {
     freed: Arc<Notify>,
 }
 
-/// Selects an idle session to evict for `principal`: the least recently used one of the principal with the
-/// most. A principal may evict its own sessions, and those of principals with more sessions than it will
-/// have. A principal without sessions may evict any.
+/// Selects the idle session to evict for `principal`: the least recently used one of the principal
+/// with the most. A principal may evict its own sessions, and those of principals with more
+/// sessions than it will have; without sessions, it may evict any.
 pub(super) fn spare(
     sessions: &HashMap<SessionOwner, Arc<PooledSession>>,
     principal: &Principal,

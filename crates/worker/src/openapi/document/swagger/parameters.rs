@@ -43,7 +43,8 @@ pub(super) fn given(
     Given { parameters, body }
 }
 
-/// A dangling reference stays, so that a later step reports it.
+/// Merges lists of parameters; later ones replace earlier ones. A dangling reference stays, so that
+/// a later step reports it.
 fn effective<'a>(document: &'a Document, lists: [Option<&'a Value>; 2]) -> Vec<&'a Value> {
     let mut all: Vec<&Value> = Vec::new();
     for written in lists.into_iter().flatten() {
@@ -88,7 +89,7 @@ fn list_format(members: &Map<String, Value>) -> Option<String> {
     is_list.then(|| said.unwrap_or_else(|| "csv".to_owned()))
 }
 
-/// Swagger 2.0 writes keywords into the parameter itself.
+/// Swagger 2.0 writes the schema's keywords into the parameter itself.
 fn schema(members: &Map<String, Value>) -> Value {
     if let Some(schema) = members.get("schema") {
         return schema.clone();
