@@ -25,16 +25,16 @@ use crate::tokens::Tokens;
 use crate::translate::Pool;
 use crate::watch::Sources;
 
-/// How long the controller gathers changes before it writes them.
+/// How long the controller gathers changes of objects before it plans the pools again.
 const SETTLE: Duration = Duration::from_millis(300);
-/// Time limit for reading the Secrets and writing the ConfigMap and the Secret in one turn.
+/// Time limit for reading the token Secrets and writing the ConfigMap and the Secret in one turn.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Time limit for sending the Events of one turn.
 const EVENTS: Duration = Duration::from_secs(5);
 /// Maximum time until the controller compares its plan with the published pools again, because other clients may have
 /// changed them.
 const COMPARE: Duration = Duration::from_secs(60);
-/// Time limit for giving up the Lease.
+/// Time limit for releasing the Lease when the controller stops.
 const GOODBYE: Duration = Duration::from_secs(3);
 
 /// Checks that a pool's name and settings are valid.
@@ -57,7 +57,7 @@ impl Controller {
     ///
     /// # Errors
     ///
-    /// Fails if there is neither.
+    /// Fails if the process is in no pod with a token and `KUBECONFIG` names no cluster, or as [`new`](Self::new) does.
     pub async fn connect(
         config: KubernetesConfig,
         outbound: OutboundConfig,
@@ -83,7 +83,8 @@ impl Controller {
         check: Check,
         me: &str,
     ) -> Result<Self, String> {
-        // kube needs a default crypto provider, because two are built in. If the process has chosen one, that stays.
+        // kube needs a default crypto provider, because two are compiled in. This has no effect if the process has
+        // chosen one.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::try_from(cluster)
             .map_err(|error| format!("cannot make a client of the API server: {error}"))?;
@@ -108,7 +109,8 @@ impl Controller {
         }
     }
 
-    /// Runs until `stop` fires. `taken` has the names of the configuration's pools, which objects cannot use.
+    /// Runs until `stop` fires. `taken` has the names of the pools in Shoal's configuration. The controller refuses
+    /// objects whose pools would have these names.
     pub async fn run(self, taken: watch::Receiver<BTreeSet<String>>, stop: CancellationToken) {
         let _observed = observe(&self.report);
         let follow = Arc::clone(&self.sources).follow(self.client.clone(), self.config.retry.get());
@@ -128,7 +130,8 @@ impl Controller {
         }
     }
 
-    /// Takes part in the election until the future is dropped, even during slow turns.
+    /// Takes part in the election until the future is dropped. Runs beside `work`, so that a slow turn does not delay
+    /// the renewal of the Lease.
     async fn stand(&self, election: &mut Election, leadership: &watch::Sender<Leadership>) {
         let mut ticks = interval(election.every());
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -154,7 +157,8 @@ impl Controller {
             tokio::select! {
                 Ok(()) = leadership.changed() => {
                     let now = *leadership.borrow_and_update();
-                    // A new leader publishes at once. A failed turn is repeated at the next attempt to renew the Lease.
+                    // The attempts to take or renew the Lease send this change. A new leader publishes at once, and a
+                    // failed turn is repeated.
                     let begins = now.leads() && now.term != term;
                     if !begins && self.report.lock().trouble.is_none() {
                         continue;
@@ -251,7 +255,7 @@ impl Controller {
         }
     }
 
-    /// Refuses pools whose token is missing or that do not fit, and returns the texts to publish for the others.
+    /// Refuses pools whose token is missing, or which do not fit into the published texts. Returns these texts.
     fn finish(&self, plan: &mut Plan<'_>, tokens: &Tokens) -> Texts {
         plan.without(&tokens.missing);
         let texts = texts(plan, &tokens.known, &self.config.directory);

@@ -15,11 +15,11 @@ const AT_ONCE: usize = 50;
 /// Time limit for sending one Event.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Sends Events. Remembers the refusals that it has tried to tell.
+/// Sends Events for refused objects, each refusal once.
 pub(crate) struct Events {
     client: Client,
     reporter: Reporter,
-    /// The uid and the refusal of each object, by its path.
+    /// Each object's uid and the message for which an Event was tried, by the object's path.
     told: BTreeMap<String, (String, String)>,
 }
 
@@ -36,8 +36,8 @@ impl Events {
         }
     }
 
-    /// Sends Events for new refusals and changed reasons. Each refusal is tried once, because the log and `/status` show
-    /// it too.
+    /// Sends Events for new refusals and changed reasons. Tries each refusal once, because the log and `/status` show
+    /// it even if its Event is lost.
     pub(crate) async fn tell(&mut self, plan: &Plan<'_>) {
         let now: BTreeMap<String, &Refused<'_>> = (plan.refused.iter())
             .map(|refused| (refused.object.path(), refused))

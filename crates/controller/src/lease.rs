@@ -42,7 +42,6 @@ impl Leadership {
     }
 }
 
-/// A controller's part in the election.
 pub(crate) struct Election {
     leases: Api<Lease>,
     config_maps: Api<ConfigMap>,
@@ -87,7 +86,6 @@ impl Election {
         }
     }
 
-    /// Returns the controller that holds the Lease, if known.
     pub(crate) fn holder(&self) -> Option<&str> {
         let seen = self.seen.as_ref().map(|(holder, ..)| holder.as_str());
         seen.filter(|holder| !holder.is_empty())
@@ -115,7 +113,7 @@ impl Election {
         }
         let now = Some(MicroTime(Timestamp::now()));
         let is_new = holder != self.me;
-        // Round up, so that the Lease ends here before others take it over.
+        // Round up, so that others do not take the Lease over before it ends at this controller.
         let seconds = self.duration.as_millis().div_ceil(1000);
         let seconds = i32::try_from(seconds).unwrap_or(i32::MAX);
         lease.spec = Some(LeaseSpec {
@@ -180,7 +178,7 @@ impl Election {
     ///
     /// # Errors
     ///
-    /// Fails if the API server refuses. The Lease then expires at its end.
+    /// Fails if the API server refuses the request. The Lease then lasts until it expires.
     pub(crate) async fn resign(&mut self) -> Result<(), kube::Error> {
         if self.renewed.take().is_none() {
             return Ok(());

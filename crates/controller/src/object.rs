@@ -9,7 +9,6 @@ use crate::kind::Kind;
 use crate::target::LONGEST_URL;
 use crate::translate::{LONGEST_KEY, LONGEST_PATH, LONGEST_PREFIX};
 
-/// The prefix of Shoal's own labels and annotations.
 const PREFIX: &str = "shoal.dev/";
 /// The annotations that the controller reads, without their prefix, and the maximum bytes of each.
 const ANNOTATIONS: [(&str, usize); 5] = [
@@ -23,8 +22,8 @@ const ANNOTATIONS: [(&str, usize); 5] = [
 const LONGEST_SUBDOMAIN: usize = 253;
 /// Maximum bytes of the name of a port, a protocol or a transport. Known names are shorter.
 const LONGEST_WORD: usize = 63;
-/// Bytes of a text that are kept beyond its limit. They have room for a cut character, so that the check still refuses
-/// the text.
+/// Bytes that are kept of a text beyond its limit, so that later checks see that the text is too long. The cut can drop
+/// up to 3 of them, to end between characters.
 const BEYOND: usize = 4;
 /// Maximum ports that are kept of a Service.
 const MOST_PORTS: usize = 100;
@@ -39,7 +38,8 @@ pub(crate) struct Object {
     /// When the object was created, in RFC 3339, which sorts chronologically.
     pub(crate) created: String,
     pub(crate) leaving: bool,
-    /// The value of the label `shoal.dev/server`, which makes a Service a server, or excludes another object.
+    /// The value of the label `shoal.dev/server`. A Service is a server if it is `true`, and an operator's object is
+    /// none if it is `false`.
     pub(crate) server: Option<String>,
     /// Shoal's annotations, without the prefix.
     pub(crate) annotations: BTreeMap<&'static str, String>,
@@ -174,12 +174,10 @@ fn text(value: &Value) -> Option<String> {
     text.map(|text| bounded(text, LONGEST_URL))
 }
 
-/// Cuts a text to `longest` bytes plus [`BEYOND`].
 fn bounded(text: &str, longest: usize) -> String {
     cut(text, longest + BEYOND).to_owned()
 }
 
-/// Cuts a text to at most `most` bytes.
 pub(crate) fn cut(text: &str, most: usize) -> &str {
     let mut end = text.len().min(most);
     while !text.is_char_boundary(end) {

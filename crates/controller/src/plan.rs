@@ -11,7 +11,6 @@ use crate::object::{Object, What};
 use crate::target::Reach;
 use crate::translate::{NoPool, Pool, Refusal, SecretKey, pool};
 
-/// The pools and refusals that the objects result in.
 #[derive(Debug, Default)]
 pub(crate) struct Plan<'a> {
     /// The pools, from the oldest object to the youngest.
@@ -37,7 +36,8 @@ pub(crate) struct Refused<'a> {
 pub(crate) type Accepts<'a> = &'a dyn Fn(&Pool) -> Result<(), String>;
 
 impl<'a> Plan<'a> {
-    /// Plans the pools of the objects. `taken` has the names of the configuration's pools, which objects cannot use.
+    /// Plans the pools of the objects. `taken` has the names of the pools in Shoal's configuration, which keep these
+    /// names.
     pub(crate) fn of(
         objects: &'a [impl Borrow<Object>],
         config: &KubernetesConfig,

@@ -31,7 +31,8 @@ impl Publisher {
     ///
     /// Fails if the ConfigMap or the Secret cannot be read or written, or if another client changed it meanwhile.
     pub(crate) async fn publish(&self, texts: &Texts) -> Result<bool, String> {
-        // Write the ConfigMap first, because the nodes that read it give a new pool's tools their prefix.
+        // Write the ConfigMap first, because edges and session nodes need a new pool's prefix before workers, which
+        // read the Secret, offer its tools.
         let nodes = self.publish_config_map(texts).await;
         let nodes = nodes.map_err(|error| told("configmap", &self.config_map, &error))?;
         let workers = self.publish_secret(texts).await;

@@ -46,8 +46,8 @@ struct Http<'a> {
     headers_file: Option<String>,
 }
 
-/// Returns a pool's table of settings. With `directory`, it is the table for workers, which read the pool's token
-/// there.
+/// Returns a pool's table of settings. With `directory`, it is the table for workers, which read the pool's token in
+/// that directory.
 pub(crate) fn table(pool: &Pool, directory: Option<&Path>) -> Table {
     let file = directory.filter(|_| pool.token.is_some());
     let file = file.map(|directory| directory.join(headers_key(&pool.name)));
@@ -69,7 +69,8 @@ fn headers_key(pool: &str) -> String {
     format!("{pool}.headers")
 }
 
-/// Renders a plan. If its pools do not fit, refuses those of the youngest objects.
+/// Renders a plan, from the oldest object to the youngest. Refuses each pool that does not fit beside the pools before
+/// it.
 pub(crate) fn texts(
     plan: &mut Plan<'_>,
     tokens: &BTreeMap<SecretKey, Secret>,
@@ -122,6 +123,6 @@ pub(crate) fn texts(
 fn section(name: &str, table: Table) -> String {
     let pools = Table::from_iter([(name.to_owned(), table.into())]);
     let whole = Table::from_iter([("pools".to_owned(), pools.into())]);
-    // Tables of texts can always be written.
+    // This does not fail, because the tables contain only text.
     format!("\n{}", toml::to_string(&whole).unwrap_or_default())
 }

@@ -13,7 +13,7 @@ use crate::watch::SourceReport;
 pub struct Report {
     /// Whether the controller has read all objects once.
     pub listed: bool,
-    /// Whether this controller leads, so that it writes.
+    /// Whether this controller leads. Only the leader publishes the pools.
     pub leads: bool,
     /// The controller that leads, if known.
     pub leader: Option<String>,
@@ -25,11 +25,11 @@ pub struct Report {
     pub refused: Vec<RefusalReport>,
     /// Number of objects that have no URL in their status yet.
     pub waiting: usize,
-    /// Why the pools could not be written, if the last turn failed.
+    /// Why the leader's last turn could not publish the pools, if it failed.
     pub trouble: Option<String>,
-    /// Why the last attempt in the election failed.
+    /// Why the last attempt to take or renew the Lease failed, if it did.
     pub election: Option<String>,
-    /// When this controller last found the pools published, in seconds since 1970.
+    /// When this controller last published the pools or found them unchanged, in seconds since 1970.
     pub last_success: Option<u64>,
 }
 
@@ -44,7 +44,7 @@ pub struct PoolReport {
     pub url: String,
 }
 
-/// An object that was refused as a pool.
+/// An object that the controller refused to make a pool of.
 #[derive(Clone, Debug, Serialize)]
 pub struct RefusalReport {
     /// The object's kind, namespace and name.

@@ -14,7 +14,7 @@ use crate::translate::Refusal;
 
 /// Maximum characters of a URL.
 pub(crate) const LONGEST_URL: usize = 2048;
-/// Maximum bytes of a wrong URL in a refusal, so that the message has room for what to write instead.
+/// Maximum bytes of a wrong URL that a refusal quotes, so that its message has room for the right form.
 const SHOWN: usize = 200;
 
 /// The places that a URL may lead to: the cluster's Services, and the addresses in `outbound.allow`.

@@ -20,7 +20,7 @@ const LONGEST_TOKEN: usize = 16 << 10;
 const AT_ONCE: usize = 8;
 /// Time limit for reading one Secret.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Number of consecutive failures after which a key that was not read yet counts as missing, if the controller's own
+/// Number of consecutive failures after which a key that was never read counts as missing, if the controller's own
 /// Secret can be read.
 const ATTEMPTS: usize = 3;
 /// The label that a Secret must have.
@@ -31,9 +31,9 @@ pub(crate) struct Tokens {
     every: Duration,
     /// The name of the controller's own Secret.
     own: String,
-    /// When each key was last read or given up.
+    /// When each key was last read, or was last counted as missing.
     read: BTreeMap<SecretKey, Instant>,
-    /// Number of consecutive failures of each key that was not read yet.
+    /// Number of consecutive failures of each key that was never read.
     failures: BTreeMap<SecretKey, usize>,
     pub(crate) known: BTreeMap<SecretKey, Secret>,
     /// The keys without a token, and why.
@@ -53,14 +53,14 @@ impl Tokens {
         }
     }
 
-    /// Reads the keys that were last read longer than `every` ago. If rereading fails, the known token stays, unless
-    /// the API server forbids reading it. A key that was not read yet counts as missing after [`ATTEMPTS`] consecutive
-    /// failures, if the controller's own Secret can be read: otherwise no Secret can be read for now, and a new leader
-    /// would unpublish all pools with tokens.
+    /// Reads the keys that are new or were last read at least `every` ago. If rereading fails for a passing reason (see
+    /// [`is_final`]), the known token stays. A key that was never read counts as missing after [`ATTEMPTS`] consecutive
+    /// failures, if the controller's own Secret can be read. If even that fails, no Secret can be read for now, and a
+    /// new leader would otherwise unpublish all pools with tokens.
     ///
     /// # Errors
     ///
-    /// Fails if a key that was not read yet failed and will be tried again.
+    /// Fails if a key that was never read could not be read, and will be tried again.
     ///
     /// # Cancel safety
     ///
@@ -75,7 +75,7 @@ impl Tokens {
             read.is_none_or(|read| read.elapsed() >= self.every)
         };
         let mut due: Vec<SecretKey> = wanted.iter().filter(due).cloned().collect();
-        // Keys that failed go last, so that Secrets that hang do not delay the others.
+        // Keys that failed go last, so that they cannot delay the others until the turn's time limit.
         due.sort_by_key(|key| self.failures.get(key).copied());
         let client = self.client.clone();
         let reading = due.into_iter().map(|key| {
@@ -153,14 +153,15 @@ async fn fetch(client: Client, key: &SecretKey) -> Result<Result<Secret, String>
     let secrets: Api<v1::Secret> = Api::namespaced(client, &key.namespace);
     match timeout(PATIENCE, secrets.get_opt(&key.secret)).await {
         Ok(Ok(secret)) => Ok(token(key, secret)),
-        // Trying again would give the same answer, so the turn does not wait for this key.
+        // Another attempt would get the same answer, so the key counts as missing at once.
         Ok(Err(kube::Error::Api(status))) if is_final(status.code) => Ok(Err(told(&status))),
         Ok(Err(error)) => Err(told(&error)),
         Err(late) => Err(told(&late)),
     }
 }
 
-/// Whether an error status is final. These are not: not logged in, timeouts, too many requests and server errors.
+/// Whether an error status stays if the request is repeated. A missing login, timeouts, too many requests and server
+/// errors may pass.
 fn is_final(code: u16) -> bool {
     (400..500).contains(&code) && !matches!(code, 401 | 408 | 429)
 }

@@ -15,7 +15,7 @@ pub(crate) const LONGEST_PATH: usize = 1024;
 /// Maximum characters of a key in a Secret.
 pub(crate) const LONGEST_KEY: usize = 253;
 
-/// Maximum bytes of a refusal's message. The API server allows 1024 in an Event.
+/// Maximum bytes of a refusal's message. The API server allows 1024 bytes in an Event.
 const LONGEST_MESSAGE: usize = 1000;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +37,6 @@ pub(crate) struct SecretKey {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) reason: Reason,
-    /// The reason of the refusal, in words.
     pub(crate) message: String,
 }
 
@@ -129,7 +128,7 @@ fn of_service(object: &Object, service: &Service) -> Result<String, Refusal> {
     ))
 }
 
-/// Returns the Service's port that an annotation names, or the only candidate.
+/// Returns the port that an annotation names. Otherwise, returns the port `mcp`, the only TCP port, or the port `http`.
 fn port<'a>(object: &Object, service: &'a Service) -> Result<&'a Port, Refusal> {
     let tcp = |port: &&Port| matches!(port.protocol.as_str(), "" | "TCP");
     let mut ports = service.ports.iter().filter(tcp);

@@ -27,10 +27,10 @@ use crate::object::Object;
 
 /// Maximum objects in a page of the API server's list. One object may have 1.5 MiB.
 const PAGE: u32 = 50;
-/// How often the API server may refuse to list a kind before a controller that starts continues without it.
+/// How often the API server may refuse to list a kind before a starting controller continues without it.
 const REFUSALS: usize = 3;
 
-/// How long the controller waits before it lists a source again of which objects are left out.
+/// How long the controller waits before it lists a kind again if limits left out some of its objects.
 const LIST_AGAIN: Duration = Duration::from_secs(600);
 
 /// All objects that the controller knows, by kind and namespace.
@@ -40,7 +40,7 @@ pub(crate) struct Sources {
     pub(crate) changed: Notify,
 }
 
-/// A source in the report for operators.
+/// A source (a kind in one namespace, or in all) in the report for operators.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SourceReport {
     /// The kind of object.
@@ -53,7 +53,7 @@ pub struct SourceReport {
     pub objects: usize,
     /// Whether the cluster lacks this kind.
     pub missing: bool,
-    /// Why objects of the source cannot be read or are left out, if so.
+    /// Why objects of the source cannot be read, or were left out, if so.
     pub trouble: Option<String>,
 }
 
@@ -62,12 +62,11 @@ pub struct SourceReport {
 enum End {
     /// The cluster lacks the kind.
     Missing,
-    /// Objects are left out that may have room by now.
+    /// Limits left out objects, which may fit by now.
     ListAgain,
 }
 
 impl Sources {
-    /// Makes sources for all configured kinds and namespaces.
     pub(crate) fn of(config: &KubernetesConfig) -> Arc<Self> {
         let sources = Self::default();
         {
@@ -110,7 +109,8 @@ impl Sources {
             }
             self.change(&id, |source| {
                 source.missing += 1;
-                // Wait for a second failure, because an API server that starts may lack the kind for a moment.
+                // A kind that was listed is gone only after a second failure, because an API server that starts may
+                // lack it for a moment.
                 let gone = source.missing > 1 || !source.listed;
                 let other = gone && !(source.listed && source.objects.is_empty());
                 if gone {
@@ -124,8 +124,8 @@ impl Sources {
         }
     }
 
-    /// Applies a source's events until the cluster lacks its kind, or until objects that were left out can be listed
-    /// again.
+    /// Applies a source's events until the cluster lacks its kind, or until it is time to list again because limits
+    /// left out objects.
     async fn take(
         &self,
         id: &(Kind, String),
@@ -151,7 +151,7 @@ impl Sources {
             match event {
                 Ok(event) => self.apply(id, api_version, event),
                 Err(error) => {
-                    // The watcher begins a list that failed from its first page.
+                    // After an error, the watcher begins an unfinished list again, from the first page.
                     self.change(id, |source| {
                         source.listing = None;
                         false
@@ -176,14 +176,16 @@ impl Sources {
         }
     }
 
-    /// Whether the last complete list of a source, or a later change, left out objects.
+    /// Whether limits left out objects of the last complete list or of later changes. `false` while a list is in
+    /// progress.
     fn has_left_out(&self, id: &(Kind, String)) -> bool {
         let known = self.known.lock();
         let source = known.get(id);
         source.is_some_and(|it| it.listing.is_none() && !it.objects.left_out().is_empty())
     }
 
-    /// Applies an event to a source, within the bytes that the same kind's objects in other namespaces leave.
+    /// Applies an event to a source. Its objects may take the bytes that the same kind's objects in other namespaces
+    /// leave.
     fn apply(&self, id: &(Kind, String), api_version: &str, event: Event<DynamicObject>) {
         let mut known = self.known.lock();
         let others = known
@@ -197,14 +199,13 @@ impl Sources {
         }
     }
 
-    /// Applies `change` to a source, and tells the controller if `change` returns `true`.
+    /// Applies `change` to a source, and wakes the controller if `change` returns `true`.
     fn change(&self, id: &(Kind, String), change: impl FnOnce(&mut Source) -> bool) {
         if self.known.lock().get_mut(id).is_some_and(change) {
             self.changed.notify_one();
         }
     }
 
-    /// Whether every source has been listed once.
     pub(crate) fn listed(&self) -> bool {
         self.known.lock().values().all(|source| source.listed)
     }

@@ -111,7 +111,7 @@ fn show(tool: &str, result: &Value, output: Output) -> Result<(), Failure> {
     Err(Failure::shown(format!("{tool} {reason}")))
 }
 
-/// A tool's error about elicitation suggests that its client cannot be asked.
+/// Whether the result mentions elicitation. In a tool's error, this suggests that the client could not be asked.
 fn names_elicitation(result: &Value) -> bool {
     let blocks = result["content"].as_array().into_iter().flatten();
     let mut texts = blocks.filter_map(|block| block["text"].as_str());

@@ -110,7 +110,7 @@ fn http(tls: ListenerTls, port: TlsPort, settings: &PortTls) -> HttpTls {
     )
 }
 
-/// A configuration may be checked on a machine without its certificate files.
+/// Whether this machine has all configured certificate files, which `shoal config check` does not need.
 pub(crate) fn are_there(settings: &Settings) -> bool {
     let (server, links) = (&settings.server, &settings.cluster.tls);
     let files = [

@@ -95,7 +95,7 @@ pub async fn run(command: &cli::Certificates) -> Result<(), Failure> {
 
 fn wanted(command: &cli::Certificates) -> Result<BTreeMap<String, Vec<String>>, Failure> {
     let member = &command.name;
-    // The certificate would not contain such a name as a DNS name.
+    // The certificate could not contain another name, such as an IP address, as a DNS name.
     if DnsName::try_from(member.as_str()).is_err() {
         return Err(Failure::usage(format!(
             "--name {member}: it must be a DNS name, such as shoal or mcp.example.com"
@@ -154,7 +154,7 @@ impl Place {
             Self::Directory(directory) => directory.read(certificate)?,
             Self::Secrets(secrets) => secrets.read(certificate).await?,
         };
-        // A Secret of the type `kubernetes.io/tls` has its files from the start, empty.
+        // A new Secret of the type `kubernetes.io/tls` has empty files, because Kubernetes requires both.
         found.files.retain(|_, content| !content.is_empty());
         Ok(found)
     }

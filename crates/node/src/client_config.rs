@@ -160,7 +160,7 @@ fn started(command: &ClientConfig, program: &str) -> Result<Value, Failure> {
     Ok(server.into())
 }
 
-/// `shoal stdio` can send no other header.
+/// Returns the bearer token, the only header that `shoal stdio` can send.
 fn token(header: &Header) -> Result<&str, Failure> {
     let is_authorization = header.name.eq_ignore_ascii_case("authorization");
     let token = header.value.strip_prefix("Bearer ");

@@ -154,7 +154,7 @@ pub(crate) fn node_info(settings: &Settings, id: &NodeId, address: Option<String
         address: address.unwrap_or_default(),
         session: settings.node.is(Role::Session),
         edge: settings.node.is(Role::Edge),
-        // Draining until this node knows the pools' tools.
+        // With Redis, the node drains until it knows the pools' tools.
         draining: !settings.node.store.is_memory(),
         starting: !settings.node.store.is_memory(),
         pools: Vec::new(),
@@ -227,7 +227,8 @@ impl Owned {
 
 #[async_trait]
 impl Ownership for Owned {
-    /// Checks twice, because another node that read the lease before its renewal may claim sessions a little later.
+    /// Checks twice, a lease apart, because another node that read this node's lease before its renewal may still claim
+    /// sessions after the first check.
     async fn revalidate(&self) -> Result<(), StoreError> {
         self.sessions.revalidate().await?;
         sleep(self.lease).await;
@@ -235,7 +236,7 @@ impl Ownership for Owned {
     }
 }
 
-/// Takes sessions only once this node knows the tools, because moved sessions must find the same ones.
+/// Lets this node take sessions once it knows the tools, because a moved session must find the same tools here.
 pub(crate) async fn open_when_ready(members: Members, dispatch: Dispatch) {
     let began = Instant::now();
     dispatch.settled().await;

@@ -141,7 +141,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Returns the telemetry settings of a process called `instance` elsewhere.
+    /// Returns the telemetry settings of this process, whose id is `instance`.
     #[must_use]
     pub fn telemetry_of(&self, instance: &str) -> Telemetry {
         let roles: Vec<&str> = self.node.roles.iter().map(|role| role.as_str()).collect();
@@ -188,7 +188,7 @@ pub struct Loaded {
     pub absent: Vec<Finding>,
 }
 
-/// Whether a value at this path may be a secret, perhaps by mistake.
+/// Whether a value at this path may contain a secret, perhaps one that an operator put there by mistake.
 fn holds_secrets(keys: &[String]) -> bool {
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
     matches!(

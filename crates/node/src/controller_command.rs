@@ -164,7 +164,7 @@ fn router(reporter: Reporter, listen: SocketAddr, hosts: &[String]) -> Router {
     guarded(router, listen, hosts)
 }
 
-/// Ready means that this controller could take over from another one.
+/// A controller is ready if it could take over from another one.
 async fn readyz(State(reporter): State<Reporter>) -> Response {
     let reasons = reasons(&reporter());
     let (code, status) = match reasons.is_empty() {

@@ -33,7 +33,7 @@ pub(crate) fn connections(settings: &Settings, admin: usize) -> (usize, Option<S
     (taken, warning)
 }
 
-/// A single process with the default limit is not worth a warning.
+/// Whether a lowered limit deserves a warning. In a single process with the default limit, it does not.
 pub(crate) fn matters(settings: &Settings) -> bool {
     let usual = NodeLimits::default().connections;
     settings.limits.connections != usual || !settings.node.store.is_memory()

@@ -175,7 +175,7 @@ impl From<config::Error> for Failure {
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
-        // The rules' file is part of the configuration.
+        // The file of policy rules is part of the configuration.
         let code = match error.is::<PolicyError>() {
             true => Code::Usage,
             false => Code::Failed,

@@ -38,8 +38,8 @@ const CONFIGURES_TOOLS: [&str; 13] = [
     "DOCKER_",
 ];
 
-/// Checks that the typed program and the variables of `--env` exist. The user can read the reason now, while a pool of
-/// the configuration would retry instead.
+/// Checks that the typed program and the variables of `--env` exist, because the user can read the reason now. A pool
+/// of the configuration would retry instead.
 pub(crate) fn check(pools: &Pools, settings: &Settings) -> Result<(), Failure> {
     let pool = settings.pools.get(Pools::SERVER);
     let Some(config) = pool.and_then(|pool| server(&pool.backend)) else {
@@ -67,7 +67,7 @@ pub(crate) fn check(pools: &Pools, settings: &Settings) -> Result<(), Failure> {
     )))
 }
 
-/// Returns the reason once a typed server cannot be started. Waits forever if all start.
+/// Waits until a server that the user typed cannot be started, and returns the reason. Waits forever if all start.
 pub(crate) async fn cannot_start(pools: &Pools, workers: Vec<Arc<WorkerRuntime>>) -> Failure {
     let stdio = pools.command().map(|server| Typed {
         pool: Pools::SERVER,
@@ -77,7 +77,7 @@ pub(crate) async fn cannot_start(pools: &Pools, workers: Vec<Arc<WorkerRuntime>>
     let openapi = pools.openapi.clone().map(|document| Typed {
         pool: Pools::OPENAPI,
         server: document,
-        // A start fails only because of the document.
+        // The start of an OpenAPI server fails only because of its document.
         code: Code::Usage,
     });
     let typed = stdio.into_iter().chain(openapi);
@@ -230,7 +230,7 @@ fn is_program(file: &Path) -> Result<(), String> {
     }
 }
 
-/// Systems other than Unix add file endings.
+/// Systems other than Unix may complete a program's name with an ending such as `.exe`.
 #[cfg(not(unix))]
 fn is_program(_file: &Path) -> Result<(), String> {
     Ok(())

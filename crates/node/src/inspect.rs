@@ -149,7 +149,7 @@ fn worker(worker: WorkerStatus) -> WorkerReport {
     }
 }
 
-/// Ends the recorder's steps until the node is dropped.
+/// Ends each step of the recorder at its time, until the node is dropped.
 pub(crate) async fn sample(watch: Weak<Watch>) {
     let mut ended = 0;
     loop {
@@ -158,7 +158,7 @@ pub(crate) async fn sample(watch: Weak<Watch>) {
         let Some(watch) = watch.upgrade() else {
             return;
         };
-        // If the clock was set back, this step has ended.
+        // If the clock was set back, the recorder has ended this step already.
         let length = Recorder::STEP.as_secs();
         let over = (unix().as_secs() / length).saturating_sub(1) * length;
         if over <= ended {

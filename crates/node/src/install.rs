@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use crate::exit::Failure;
 use crate::print::print;
 
-/// The other container may run as another user.
+/// All users may run the copy, because the other container may run as another user.
 const MODE: u32 = 0o755;
 const NAME: &str = "shoal";
 

@@ -136,7 +136,7 @@ impl Node {
         self.listener.as_ref().map(ClusterListener::address)
     }
 
-    /// `None` without the edge role. `authenticator` identifies callers.
+    /// Builds the service of the edge role, or `None` without this role. `authenticator` identifies callers.
     pub fn edge(&self, authenticator: Arc<dyn Authenticator>) -> Option<EdgeService> {
         if !self.settings.node.is(Role::Edge) {
             return None;
@@ -155,7 +155,7 @@ impl Node {
     }
 }
 
-/// If there are no other processes, the edge looks up no session owners.
+/// If there are no other processes, the edge calls this process's sessions without looking for their owner.
 fn gateway(membership: &Membership) -> Arc<dyn SessionGateway> {
     match &membership.sessions {
         Some(sessions) if membership.alone => Arc::new(sessions.clone()),
@@ -177,7 +177,7 @@ async fn join(
         let config = cluster::members_config(settings);
         match Members::join(config, me.clone(), &store, peers.clone()).await {
             Ok(members) => break members,
-            // The store may come back: Redis is loading, lacks a replica, or has a former master's data.
+            // Redis may recover: it may be loading, full or without a replica, or may have a former master's data.
             Err(error) if error.is_outage() || matches!(error, StoreError::Full(_)) => {
                 starting.wait_for(storage::REDIS, &error.to_string()).await;
             }

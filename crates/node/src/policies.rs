@@ -28,7 +28,7 @@ pub(crate) fn open(settings: &Settings) -> anyhow::Result<Policies> {
 }
 
 impl Policies {
-    /// Ends when the returned handle is dropped.
+    /// Rereads the rules' file until the returned handle is dropped.
     pub(crate) fn reread(
         self,
         settings: &Settings,

@@ -26,16 +26,15 @@ use crate::config::{Pool, Role, Settings};
 use crate::program::PoolHandler;
 use crate::roles;
 
-/// Time limit for an idle worker's goodbye.
+/// Time limit for closing an idle worker's links.
 const GOODBYE: Duration = Duration::from_secs(5);
 
-/// A cheap handle.
 #[derive(Clone)]
 pub(crate) struct Pools(Arc<Inner>);
 
 struct Inner {
     node: NodeId,
-    /// If false, this process only knows the pools' offers.
+    /// Whether this process runs the pools. Otherwise, it only knows what they offer.
     run_here: bool,
     /// Allowed targets of backends' requests.
     outbound: Outbound,
@@ -44,7 +43,7 @@ struct Inner {
     dispatch: Dispatch,
     joins: OnceLock<Weak<WorkerJoins>>,
     state: Mutex<State>,
-    /// Held during every change.
+    /// Held during every change. Contains the embedded server until a pool takes it.
     turn: tokio::sync::Mutex<Option<PoolHandler>>,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -54,9 +53,7 @@ struct Inner {
 struct State {
     /// Pools of the configuration.
     wanted: BTreeMap<String, Pool>,
-    /// Pools in use.
     running: BTreeMap<String, RunningPool>,
-    /// Forms that are not ready.
     starting: BTreeMap<String, StartingForm>,
     /// Workers that finish their last calls.
     leaving: Vec<Arc<WorkerRuntime>>,
@@ -127,7 +124,7 @@ impl Pools {
 
     /// Joins present and future workers to other nodes.
     pub(crate) fn join(&self, joins: &Arc<WorkerJoins>) {
-        // A node calls this once.
+        // `set` succeeds, because a node calls this once.
         let _ = self.0.joins.set(Arc::downgrade(joins));
         for pool in self.0.state.lock().running.values_mut() {
             for worker in &mut pool.workers {
@@ -140,12 +137,12 @@ impl Pools {
         self.0.joins.get().and_then(Weak::upgrade)
     }
 
-    /// The guard ends changes in progress when dropped, like [`stop`](Self::stop).
+    /// Returns a guard whose drop ends changes in progress, like [`stop`](Self::stop).
     pub(crate) fn stop_with(&self) -> DropGuard {
         self.0.stop.clone().drop_guard()
     }
 
-    /// Includes workers that are leaving.
+    /// Returns all workers, including those that are leaving.
     pub(crate) fn workers(&self) -> Vec<Arc<WorkerRuntime>> {
         let state = self.0.state.lock();
         let running = state.running.values().flat_map(|pool| &pool.workers);
@@ -171,8 +168,8 @@ impl Pools {
     /// Changes the pools to `wanted`. Returns the changed pools. New forms continue to start after the return, and
     /// sessions keep their old servers for up to `sessions`.
     ///
-    /// `put_in_force` applies the quotas and policy rules of the same configuration, once nothing can fail any more.
-    /// Before it, removed pools stop taking calls. After it, other pools change.
+    /// `put_in_force` applies the quotas and policy rules of the same configuration. `apply` calls it once nothing can
+    /// fail any more: after removed pools have stopped taking calls, and before the other pools change.
     ///
     /// # Errors
     ///
@@ -307,7 +304,7 @@ impl Pools {
                 () = waiting.given_up() => {}
                 () = waiting.ready() => {
                     let _turn = pools.0.turn.lock().await;
-                    // Another form may have replaced this one.
+                    // The configuration may have replaced this form by another one, or the process may be stopping.
                     if !pools.0.stop.is_cancelled() && !waiting.is_given_up() {
                         pools.take_over(&owned, &waiting, sessions).await;
                         return;
@@ -326,11 +323,11 @@ impl Pools {
             running.map(|running| running.workers.clone())
         };
         let settings = form.settings();
-        // Applied first, so that the new rules hide the new server's tools from the beginning.
+        // The dispatcher gets the settings first, so that new filters hide the new server's tools from the beginning.
         self.configure(name, Some(settings));
         let mut former = running.into_iter().flatten();
         let mut workers = Vec::new();
-        // A worker that gets a starting backend refuses calls, so a worker that can run them must be there before.
+        // A worker refuses calls once it has a backend that is still starting, so the ready backends come first.
         for backend in form.ready_first() {
             let worker = match former.next() {
                 Some(worker) => {
@@ -398,7 +395,8 @@ impl Pools {
         }
     }
 
-    /// The worker finishes its calls. At the end of the process, it ends with the others.
+    /// Withdraws a worker, which then finishes its calls. If the process ends before that, the worker ends with the
+    /// others.
     fn let_go(&self, worker: PoolWorker, why: &'static str) {
         let PoolWorker { runtime, joined } = worker;
         self.0.state.lock().leaving.push(runtime.clone());

@@ -15,8 +15,8 @@ pub enum Output {
     Json,
 }
 
-/// Prints a text without terminal control characters, because servers and files choose part of it.
-/// A closed pipe (`… | head`) is no error.
+/// Prints a text without terminal control characters, because part of it may come from servers and files. A closed pipe
+/// (`… | head`) is no error.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     let text = plain_lines(text);
@@ -38,7 +38,8 @@ pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<String> {
     Ok(escaped(&text) + "\n")
 }
 
-/// In JSON, control characters occur only in strings, except line breaks, which occur only between them.
+/// Escapes terminal control characters, which JSON can have only in strings. Line breaks stay, because they occur only
+/// between strings.
 fn escaped(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for letter in json.chars() {
@@ -58,7 +59,7 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|letter| shown(letter, false)).collect()
 }
 
-/// Keeps line breaks and tabs.
+/// Like [`plain`], but keeps line breaks and tabs.
 pub(crate) fn plain_lines(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     text.chars().map(|letter| shown(letter, true)).collect()

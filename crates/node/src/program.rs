@@ -37,7 +37,7 @@ pub struct Program {
 
 /// A server that a program embeds, and its pool.
 pub struct PoolHandler {
-    /// Its backend is [`config::Backend::Handler`].
+    /// The name of the pool, whose backend is [`config::Backend::Handler`].
     pub pool: String,
     /// Starts the server, inside the runtime, only if this process runs the pool.
     pub start: StartHandler,
@@ -149,7 +149,7 @@ impl Program {
         }
     }
 
-    /// The check fails if a handler pool has no server in this program.
+    /// Returns a check of the settings. It fails if a pool needs an embedded server that this program lacks.
     pub(crate) fn check(
         &self,
     ) -> impl Fn(&Settings) -> Result<(), Failure> + Send + Sync + 'static {

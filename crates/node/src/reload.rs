@@ -30,15 +30,15 @@ pub(crate) struct Reloads {
     reader: ConfigReader,
     /// Settings from the start of the process.
     started: Loaded,
-    /// The reload settings change only at a restart.
+    /// The settings of reloads themselves, which change only at a restart.
     how: Reload,
     pools: Pools,
     state: Arc<ConfigurationState>,
     quotas: Option<(Quotas, Vec<QuotaConfig>)>,
-    /// The rules' file may change together with the configuration.
+    /// The rules, whose file each reload rereads because it may change together with the configuration.
     rules: Option<(Arc<RulesInForce>, Dispatch)>,
     manager: Option<ServiceManager>,
-    /// Why discovered pools were last left out.
+    /// Why discovered pools were left out when the configuration was last read.
     left_out: Vec<Finding>,
     /// The reason of the last refusal, and the file's content.
     refused: Option<(String, Option<Vec<u8>>)>,
@@ -80,7 +80,7 @@ impl Reloads {
         self
     }
 
-    /// The rules are reread before the pools change.
+    /// Makes each reload also reread the rules, before the pools change.
     pub(crate) fn with_rules(
         mut self,
         rules: Option<Arc<RulesInForce>>,
@@ -118,7 +118,7 @@ impl Reloads {
         }))
     }
 
-    /// Logs each reason once.
+    /// Logs why discovered pools are left out, unless the reason is known from the last time.
     fn tell_left_out(&mut self, left_out: Vec<Finding>) {
         for finding in &left_out {
             if !self.left_out.contains(finding) {
@@ -144,7 +144,7 @@ impl Reloads {
             }
             Err(reason) => {
                 let refused = (reason, read_file(&file, LONGEST_FILE).ok());
-                // Once for each content.
+                // Log once for each reason and content of the file.
                 if self.refused.as_ref() != Some(&refused) {
                     let reason = &refused.0;
                     tracing::error!(why, file = %shown, "the configuration stays as it was: {reason}");
@@ -168,8 +168,8 @@ impl Reloads {
         let read = read_rules(self.rules.as_ref())
             .await
             .map_err(|error| format!("{error:#}"))?;
-        // A new pool takes calls only after the rules written with it are in force, and a removed pool takes none
-        // after.
+        // `apply` calls this after removed pools have stopped taking calls and before new pools take any, so that a
+        // pool's calls get only the rules that were written with it.
         let mut quotas = false;
         let put_in_force = || {
             quotas = take_quotas(&mut self.quotas, &next.settings.quotas);
@@ -215,7 +215,7 @@ impl Reloads {
     }
 }
 
-/// Returns whether they changed.
+/// Applies changed quotas. Returns whether they changed.
 fn take_quotas(quotas: &mut Option<(Quotas, Vec<QuotaConfig>)>, next: &[QuotaConfig]) -> bool {
     match quotas {
         Some((quotas, known)) if known != next => {
@@ -227,7 +227,7 @@ fn take_quotas(quotas: &mut Option<(Quotas, Vec<QuotaConfig>)>, next: &[QuotaCon
     }
 }
 
-/// Does not put the rules in force.
+/// Reads the rules again, but does not put them in force.
 async fn read_rules(
     rules: Option<&(Arc<RulesInForce>, Dispatch)>,
 ) -> anyhow::Result<Option<RulesRead>> {
@@ -239,7 +239,7 @@ async fn read_rules(
     read.context("policy.file")
 }
 
-/// Waits for ever without a file.
+/// Waits until the file changes, or for ever without a file.
 pub(crate) async fn changed(watch: &mut Option<FileWatch>, every: Duration) {
     match watch {
         Some(watch) => watch.changed(every).await,

@@ -18,7 +18,7 @@ use shoal_worker::{
 use crate::config::{self, AuthMode, Pool, Role, Settings};
 use crate::program::PoolHandler;
 
-/// How long a request waits for the store before its client should retry.
+/// Maximum time that a request waits for the store before its client has to retry.
 const BEGIN_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How long a node waits for workers before it takes sessions without their tools.

@@ -10,17 +10,17 @@ use shoal_ports::{Membership, PoolCatalog, StoreError};
 use shoal_rpc::{decode_catalog, encode_catalog};
 use tokio::time::{Instant, sleep, timeout};
 
-/// How long the store keeps a pool that no node has confirmed.
+/// How long the store keeps the offer of a pool that no node confirms.
 const REMEMBERED: Duration = Duration::from_secs(7 * 24 * 3_600);
-/// How often a node confirms an unchanged pool.
+/// How often a node confirms an unchanged offer.
 const REMIND: Duration = Duration::from_secs(3_600);
 /// How often a node asks for unknown pools, and retries failed writes.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
-/// Combines changes in quick succession.
+/// How long a node gathers changes before it writes them.
 const GATHERED: Duration = Duration::from_millis(500);
 /// Time limit of a store operation.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Maximum bytes of one pool.
+/// Maximum bytes of one pool's stored offer.
 const LARGEST: usize = 4 << 20;
 
 pub(crate) struct ScaledPools {
@@ -30,11 +30,9 @@ pub(crate) struct ScaledPools {
     told: HashMap<Arc<str>, (Arc<PoolCatalog>, Instant)>,
     /// Removed pools that the store has forgotten.
     forgotten: BTreeSet<Arc<str>>,
-    /// Pools whose offer exceeds [`LARGEST`].
     too_large: BTreeSet<Arc<str>>,
     /// Unknown pools whose stored catalog cannot be decoded.
     unreadable: BTreeSet<String>,
-    /// Whether the last write failed.
     failing: bool,
 }
 
@@ -54,7 +52,7 @@ impl ScaledPools {
         pools
     }
 
-    /// Runs while it is polled.
+    /// Keeps the store up to date until the future is dropped.
     pub(crate) async fn follow(mut self) {
         let mut changes = self.dispatch.changes();
         loop {
@@ -99,7 +97,6 @@ impl ScaledPools {
         }
     }
 
-    /// Brings the store up to date as far as possible.
     async fn write(&mut self) {
         let mut written = self.forget().await;
         if written.is_ok() {
@@ -155,7 +152,7 @@ impl ScaledPools {
             if before.is_some_and(|(_, at)| at.elapsed() < REMIND) {
                 continue;
             }
-            // Another node may have stored something newer meanwhile.
+            // A confirmation must not replace a newer offer that another node has stored meanwhile.
             let replaces = replaces && before.is_none();
             let bytes = encode_catalog(&catalog);
             if bytes.len() > LARGEST {

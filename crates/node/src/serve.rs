@@ -30,10 +30,10 @@ use crate::starting::Starting;
 use crate::{admin, cluster, descriptors, given};
 
 pub(crate) const ADMIN_CONNECTIONS: usize = 64;
-/// Served if the configuration has no pool.
+/// The pool that is served if there is neither a configuration file nor another pool.
 const DEMO_POOL: &str = "demo";
 
-/// Creates the reader of a server's settings, which rejects a configuration without pools.
+/// Creates the reader of a server's settings, which rejects a configuration file without pools.
 pub fn reader(serve: &Serve, program: &Program, environment: &Environment) -> ConfigReader {
     let (check, given) = (program.check(), serve.pools.clone());
     let accept = move |loaded: &mut Loaded| {
@@ -261,7 +261,8 @@ pub(crate) fn http_limits(settings: &Settings) -> HttpLimits {
     }
 }
 
-/// Scripts and tests wait for these lines. At a terminal, the narrator prints them later.
+/// Prints the addresses, for which scripts and tests wait. At a terminal, the narrator prints them when the node is
+/// ready.
 fn announce(addresses: &Addresses, narrator: &Narrator) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     if narrator.is_at_terminal() && out.is_terminal() {

@@ -26,7 +26,8 @@ const LONGEST_STATUS: usize = 400;
 pub(crate) struct ServiceManager {
     socket: Option<NotifySocket>,
     watchdog: Option<Duration>,
-    /// Reloads stay silent before readiness, because their end would report it.
+    /// Whether READY=1 was sent. Before that, a reload sends nothing, because the READY=1 at its end would report
+    /// readiness too early.
     is_told: Arc<AtomicBool>,
 }
 
@@ -96,7 +97,7 @@ impl ServiceManager {
         if !self.is_told.load(Ordering::Acquire) {
             return;
         }
-        // Newer service managers compare this time with that of their request.
+        // Newer versions of systemd compare this time with that of their reload request.
         let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from);
         let since = now.map_or(0, |now| now.as_micros());
         let said = format!("RELOADING=1\nMONOTONIC_USEC={since}");

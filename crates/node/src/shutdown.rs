@@ -101,7 +101,7 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
         }
     }
 
-    // With Redis, other edges continue to count, so this edge returns its cells.
+    // With Redis, this edge returns the quota cells that it leased, because the other edges continue to count.
     node.watch.quotas.close().await;
     end_parts(node).await;
 
@@ -195,9 +195,9 @@ async fn refusing_late_calls<T>(
     }
 }
 
-/// Waits for calls that arrived while connections closed. They get the same time as all others.
+/// Waits for calls that arrived while connections closed. They have the same deadline as all others.
 async fn finish_last_calls(watch: &Watch, deadlines: &Shutdown, deadline: Instant) {
-    // By then, the node has read all requests that had arrived.
+    // After this pause, the node has read all requests that had arrived.
     sleep_until(deadline.min(Instant::now() + deadlines.streams.get())).await;
     if Instant::now() < deadline {
         finish_calls(watch, deadlines, deadline).await;
@@ -236,7 +236,7 @@ async fn finish_calls(watch: &Watch, deadlines: &Shutdown, deadline: Instant) {
     }
 }
 
-/// Stops overdue calls while they can still be answered, with the embedded store.
+/// With the embedded store: stops overdue calls while they can still be answered.
 async fn stop_calls(node: &Node, limit: Duration) {
     if node.watch.unanswered() == 0 {
         return;
@@ -246,7 +246,7 @@ async fn stop_calls(node: &Node, limit: Duration) {
     answered(&node.watch, limit).await;
 }
 
-/// Used with a shared store, where other nodes continue the calls of sessions.
+/// With a shared store: stops overdue calls outside of sessions. Other nodes continue the calls of sessions.
 async fn stop_calls_of_no_session(watch: &Watch, limit: Duration) {
     watch.load.end_waits();
     let stopped = watch.dispatch.stop_without_session();
@@ -284,7 +284,7 @@ async fn tell_streams(node: &Node, limit: Duration) {
     }
     let deadline = Instant::now() + limit;
     let load = &node.watch.load;
-    // `end_single_streams` ends the streams that cannot be resumed.
+    // `end_single_streams` ends the streams that cannot be resumed, so only the others count here.
     let told = || {
         load.open_streams()
             .saturating_sub(load.single_streams().count())

@@ -69,7 +69,7 @@ async fn ready(command: &Status) -> Result<(), Failure> {
     Ok(print(&text)?)
 }
 
-/// Returns an answer with an error status too.
+/// Requests a path of the admin port. Returns an answer even if its status is an error.
 pub(crate) async fn ask(admin: &str, path: &str) -> Result<(StatusCode, Value), Failure> {
     let base = match admin.contains("://") {
         true => admin.trim_end_matches('/').to_owned(),
@@ -215,14 +215,14 @@ fn has_lease(status: &Value) -> bool {
         && roles.is_some_and(|roles| roles.iter().any(|role| role == "session"))
 }
 
-/// Earlier releases report only outages of the connection.
+/// Returns why the store is unavailable. Earlier releases report only outages of the connection to Redis.
 fn trouble(store: &Value) -> Option<&str> {
     let outage = || store["redis"]["outage"].as_str();
     store["trouble"].as_str().or_else(outage)
 }
 
 fn store(store: &Value) -> String {
-    // Only Redis reports a place.
+    // Only Redis has a place; the embedded store has only a kind.
     let place = match store["redis"]["place"].as_str() {
         Some(place) => plain(place),
         None => show(&store["kind"]),

@@ -1,5 +1,5 @@
-//! `shoal stdio`: serves one client on standard input and output. The bridge translates lines to
-//! Streamable HTTP; a server in this process gets them without a socket.
+//! `shoal stdio`: serves one client on standard input and output. The bridge translates lines to requests of Streamable
+//! HTTP. A server in this process gets the requests without a socket.
 //!
 //! | file | contents |
 //! |---|---|
@@ -100,8 +100,8 @@ pub async fn run(
         }
     };
 
-    // Takes SIGHUP for a remote server too: a closed terminal sends it, but only the end of the input ends
-    // the process.
+    // With a remote server, the default action of SIGHUP is off too: a closed terminal sends the signal, but the
+    // process ends only when its input ends.
     let reloading = node.as_ref().map(|node| {
         let configuration = Arc::clone(&node.configuration);
         let reloads = Reloads::new(reader, loaded, node.pools.clone(), configuration);
@@ -147,8 +147,8 @@ pub async fn run(
     ended
 }
 
-/// Ends when the client closes its end. Afterwards, waits at most `patience` for the answers, because a server may
-/// still be starting.
+/// Passes lines to the bridge until the client closes its end. Then the bridge has `patience` to take the remaining
+/// lines, because a server may still be starting.
 async fn pump(
     mut lines: mpsc::Receiver<Line>,
     bridge: &Bridge,
@@ -193,7 +193,7 @@ async fn server(
     }
     let path = settings.server.path.clone();
     let node = Node::build(settings, id, None, None, &Starting::default(), handler).await?;
-    // The owner of the standard streams owns this process.
+    // No authentication, because the owner of the standard streams owns this process.
     let edge = node.edge(Arc::new(NoAuthentication));
     let edge = edge.ok_or_else(|| {
         Failure::usage("a client on the standard streams needs the role edge: leave node.roles out")
@@ -213,7 +213,8 @@ async fn begin(
     }
 }
 
-/// Waits because clients of stdio list tools once. After the end of the input, waits for `patience` at most.
+/// Waits for the pools, because clients of stdio list tools once. After the end of the input, waits for `patience` at
+/// most.
 async fn wait_until_ready(node: &Node, lines: &mpsc::Receiver<Line>, patience: Duration) {
     let mut deadline = Instant::now() + READY_WITHIN;
     let mut is_closed = false;

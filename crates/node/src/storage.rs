@@ -19,7 +19,7 @@ pub(crate) enum Storage {
 }
 
 impl Storage {
-    /// Waits while Redis is unreachable.
+    /// Opens the store. Waits while Redis is unreachable.
     ///
     /// # Errors
     /// If the URL is invalid.
@@ -51,7 +51,7 @@ impl Storage {
         }
     }
 
-    /// `unwritten` says why the store refused the node's last heartbeat.
+    /// Reports the store's health. `unwritten` says why the store refused the node's last heartbeat.
     pub(crate) fn health(&self, unwritten: Option<String>) -> StoreHealth {
         let (kind, trouble) = match self {
             Self::Memory(_) => (MEMORY, None),
@@ -67,7 +67,7 @@ impl Storage {
         StoreHealth { kind, trouble }
     }
 
-    /// Ends when the registrations are dropped.
+    /// Exports the store's metrics until the registrations are dropped.
     pub(crate) fn observe(&self) -> Vec<Registration> {
         match self {
             Self::Memory(_) => Vec::new(),

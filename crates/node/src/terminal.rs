@@ -61,7 +61,7 @@ impl ClientHandler for Terminal {
         }
     }
 
-    /// Prints even without a terminal, because a task shows nothing else.
+    /// Prints a line even if standard error is no terminal, because a running task shows nothing else.
     fn tell(&mut self, line: &str) {
         self.clear();
         err(&format!("{}\n", plain(line)));

@@ -51,7 +51,7 @@ impl ClusterWorker {
         Ok(Self { node, reloads })
     }
 
-    /// Returns why the worker cannot take calls yet. Empty once it is linked to the nodes.
+    /// Returns why the worker cannot take calls yet. Empty once it can.
     #[must_use]
     pub fn waits_for(&self) -> Vec<String> {
         self.node.watch.readiness().reasons().to_vec()

@@ -39,7 +39,7 @@ mod tokens;
 #[tokio::test]
 async fn every_attack_gets_the_answer_that_is_due() {
     let cluster = other_principals::Cluster::start().await;
-    // These wait for authorization servers that do not answer.
+    // These families run at once, because they mostly wait, for example for authorization servers that do not answer.
     let (keys, ssrf, revoked) = tokio::join!(keys::family(), ssrf::family(), revoked::family());
     let families = [
         tokens::family().await,

@@ -1,4 +1,5 @@
-//! A worker inside another program: `cargo run --example worker -- HOST:PORT` joins that node's cluster.
+//! A worker inside another program. `cargo run --example worker -- HOST:PORT` joins the cluster of the node at this
+//! address.
 
 use std::time::Duration;
 

@@ -92,8 +92,8 @@ impl Builder {
         self
     }
 
-    /// Sets any [setting](https://github.com/shoal-mcp/shoal/blob/main/docs/configuration.md) by its path. Invalid TOML
-    /// is taken as text.
+    /// Sets any [setting](https://github.com/shoal-mcp/shoal/blob/main/docs/configuration.md) by its path. `text` is a
+    /// TOML value; text that is invalid TOML becomes a string.
     pub fn set(mut self, path: &str, text: &str) -> Self {
         let path = path.split('.').map(str::to_owned).collect();
         self.settings.push((path, value(text)));
@@ -159,7 +159,7 @@ fn pool_name(program: &str) -> String {
     for c in program.to_ascii_lowercase().chars() {
         match c {
             'a'..='z' | '0'..='9' => name.push(c),
-            // A name begins with a letter or digit.
+            // Omit the character: a name begins with a letter or digit, and has no two underscores in a row.
             _ if name.is_empty() || c != '-' && name.ends_with('_') => {}
             '-' => name.push('-'),
             _ => name.push('_'),

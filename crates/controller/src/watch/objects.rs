@@ -27,7 +27,7 @@ struct Namespace {
     bytes: usize,
 }
 
-/// The limit because of which objects are left out.
+/// The limit that left out objects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LeftOut {
     Namespace(String),
@@ -74,7 +74,7 @@ impl Objects {
         self.bytes
     }
 
-    /// Why objects were left out since these objects were listed.
+    /// The limits that left out objects since these objects were listed.
     pub(super) fn left_out(&self) -> &BTreeSet<LeftOut> {
         &self.left_out
     }
@@ -83,8 +83,8 @@ impl Objects {
         self.namespaces.get(namespace)?.objects.get(name)
     }
 
-    /// Keeps an object in place of its old form, if all objects then fit into `room` bytes and into the limits of the
-    /// namespace. Otherwise the old form stays. Returns whether the object fitted.
+    /// Adds an object or replaces its old version, if all objects then fit into `room` bytes and into the limits of the
+    /// namespace. Otherwise, the old version stays. Returns whether the object fitted.
     pub(super) fn keep(&mut self, object: Arc<Object>, room: usize) -> bool {
         match self.place(object, room) {
             Ok(()) => true,
@@ -99,7 +99,7 @@ impl Objects {
         let old = self.get(&object.namespace, &object.name);
         let (is_new, old) = (old.is_none(), old.map_or(0, |old| old.bytes()));
         let bytes = object.bytes();
-        // A form that is not larger always fits, even if the room has become smaller meanwhile.
+        // A version that is not larger than the old one always fits, even if the room has become smaller meanwhile.
         if bytes > old {
             let namespace = self.namespaces.get(&object.namespace);
             let (count, taken) = namespace.map_or((0, 0), |it| (it.objects.len(), it.bytes));

@@ -15,23 +15,24 @@ pub(super) struct Source {
     /// A list in progress, which replaces all objects when it is complete.
     pub(super) listing: Option<Objects>,
     pub(super) version: String,
-    /// Whether the source has all its objects, or its kind is known to be missing.
+    /// Whether the objects were listed once, or the kind is missing, or the API server refuses to list it.
     pub(super) listed: bool,
-    /// How often in a row the cluster lacked the kind, and how often the API server refused to list it.
+    /// How often the cluster lacked the kind in a row, and how often the API server refused to list it. A complete list
+    /// resets both.
     pub(super) missing: usize,
     pub(super) refused: usize,
     pub(super) trouble: Option<String>,
 }
 
 impl Source {
-    /// Why objects of the source cannot be read or are left out, if so.
     pub(super) fn trouble(&self) -> Option<String> {
         let left_out = self.objects.left_out().iter().map(ToString::to_string);
         let told: Vec<String> = self.trouble.iter().cloned().chain(left_out).collect();
         (!told.is_empty()).then(|| told.join("; "))
     }
 
-    /// The bytes that count for the kind: those of the objects, or of the list that will replace them.
+    /// The bytes that count for the kind: those of the objects or of the list that will replace them, whichever are
+    /// more.
     pub(super) fn bytes(&self) -> usize {
         let listing = self.listing.as_ref().map_or(0, Objects::bytes);
         self.objects.bytes().max(listing)

@@ -20,7 +20,7 @@ use tokio::sync::{broadcast, watch};
 pub(crate) struct Api {
     state: Arc<Mutex<Stored>>,
     changes: broadcast::Sender<(String, Value)>,
-    /// The path whose requests are held, and their number.
+    /// The path whose requests the server holds, and the number of requests that it has held.
     held: watch::Sender<(String, usize)>,
     url: String,
 }

@@ -14,13 +14,13 @@ use crate::reload::ConfigurationReport;
 pub struct Readiness {
     status: &'static str,
     reasons: Vec<String>,
-    /// The pool that had the item first serves it.
+    /// Names that several pools offer. The pool that had a name first serves it.
     conflicts: Vec<Conflict>,
     /// Problems that leave the node ready.
     notes: Vec<String>,
     /// `null` while the process starts.
     store: Option<StoreHealth>,
-    /// Whether a reason also makes a node unready that has served before.
+    /// Whether a reason makes the node unready even if it has served before.
     #[serde(skip)]
     refused: bool,
 }
@@ -136,8 +136,8 @@ pub struct StatusReport {
     pub uptime_seconds: u64,
     /// Whether the node is shutting down.
     pub draining: bool,
-    /// How much the clock of a linked process differs at least from this one's, in ms. The largest such value; `null`
-    /// while unknown.
+    /// Lower bound of the difference between this process's clock and a linked process's, in ms: the largest of all
+    /// links. `null` while unknown.
     pub clock_skew_ms: Option<u64>,
     /// Nodes, this node's lease, and session owners; `null` for a single process or a worker.
     pub cluster: Option<ClusterStatus>,

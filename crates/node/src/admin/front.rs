@@ -37,7 +37,7 @@ impl Front {
         Router::new().fallback(pass_on).with_state(self.clone())
     }
 
-    /// Forwards to the node from now on.
+    /// Passes requests to `node` from now on.
     pub fn open(&self, node: Router) {
         let _ = self.node.set(node);
     }

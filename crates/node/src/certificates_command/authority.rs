@@ -13,9 +13,9 @@ use x509_parser::prelude::FromDer as _;
 use super::standing::{self, Standing, Validity};
 use super::{CERTIFICATE, Files, ISSUED_BY, KEY};
 
-/// For short lives, operators use cert-manager or their own authority.
+/// Ten years. Operators who want shorter lives use cert-manager or their own authority.
 const VALID_FOR: Duration = Duration::from_secs(3650 * 24 * 3600);
-/// Certificates are valid from so much earlier, because other machines' clocks may be behind.
+/// How long before its issue a certificate becomes valid, because other machines' clocks may be behind.
 const CLOCK_SKEW: Duration = Duration::from_secs(3600);
 const SUBJECT: &str = "Shoal cluster authority";
 const PROCESS: &str = "Shoal process";
@@ -94,7 +94,7 @@ impl Authority {
         standing::of(files, names, &self.der)
     }
 
-    /// Keeps the other authorities in the bundle of `before`.
+    /// Issues a certificate for `names`. Its bundle of authorities keeps those of `before`.
     pub(super) fn issue(&self, names: &[String], before: &Files) -> anyhow::Result<Files> {
         let mut params = CertificateParams::new(names).context("cannot put into a certificate")?;
         params.distinguished_name.push(DnType::CommonName, PROCESS);

@@ -83,7 +83,7 @@ fn write(directory: &Path, files: &Files) -> io::Result<()> {
             fs::set_permissions(directory, Permissions::from_mode(DIRECTORY_MODE))?;
         }
     }
-    // Writes the key first, so that the next run can resume with it if this one is killed.
+    // Writes the key first. If this run is killed then, the next run makes the authority's certificate with this key.
     for (name, content) in files.iter().rev() {
         // A rename is atomic. A killed run may leave the temporary file.
         let beside = directory.join(format!(".{name}.new"));

@@ -4,7 +4,7 @@ use super::text;
 use crate::cli::{Cli, ClientConfig, Command};
 use crate::exit::Failure;
 
-/// The page shows this path.
+/// The program's path in `docs/clients.md`.
 const PROGRAM: &str = "/usr/local/bin/shoal";
 
 fn parse(words: &[String]) -> ClientConfig {

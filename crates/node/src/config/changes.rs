@@ -21,7 +21,7 @@ impl fmt::Debug for Given {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PoolChange {
-    /// Rules, prefix or durability.
+    /// Whether the offer changed, for example its rules, prefix or durability.
     pub(crate) offer: bool,
     pub(crate) limits: bool,
     pub(crate) backend: bool,
@@ -32,7 +32,7 @@ pub(crate) fn pool_change(now: &Pool, next: &Pool) -> Option<PoolChange> {
     if now == next {
         return None;
     }
-    // The rejoin time is the same for both.
+    // The rejoin time is no setting of a pool, so the same value stands for both.
     let limits = |pool: &Pool| pool.to_worker("", std::time::Duration::ZERO);
     Some(PoolChange {
         offer: now.to_dispatch() != next.to_dispatch(),
@@ -41,7 +41,7 @@ pub(crate) fn pool_change(now: &Pool, next: &Pool) -> Option<PoolChange> {
     })
 }
 
-/// Whether the chosen tools change for a backend that creates only those.
+/// Whether the backend has to make other tools. Only an OpenAPI backend makes just the chosen tools.
 fn makes_other_tools(now: &Pool, next: &Pool) -> bool {
     let chosen = |pool: &Pool| (pool.tools.allow.clone(), pool.tools.deny.clone());
     matches!(next.backend, Backend::OpenApi(_)) && chosen(now) != chosen(next)
@@ -62,7 +62,7 @@ pub(crate) fn at_next_start(now: &Loaded, next: &Loaded) -> Vec<String> {
     let (shown_now, shown_next) = (shown(&now.settings), shown(&next.settings));
     let mut differing = BTreeSet::new();
     differences(&mut Vec::new(), &shown_now, &shown_next, &mut differing);
-    // Secrets are always shown as the same text.
+    // The shown settings hide all secrets alike, so compare the given values for these.
     let mut given = BTreeSet::new();
     differences(&mut Vec::new(), &now.given.0, &next.given.0, &mut given);
     let hidden = |path: &Vec<String>| [&shown_now, &shown_next].iter().any(|t| hides(t, path));
@@ -78,7 +78,6 @@ fn shown(settings: &Settings) -> Table {
     Table::try_from(settings).unwrap_or_default()
 }
 
-/// Collects the differing paths.
 fn differences(
     at: &mut Vec<String>,
     one: &Table,
@@ -107,7 +106,7 @@ fn differences(
     }
 }
 
-/// Whether a secret is shown at this path, or at its nearest shown ancestor.
+/// Whether the table hides a secret at this path, or at its nearest ancestor in the table.
 fn hides(table: &Table, path: &[String]) -> bool {
     let mut shown = None;
     let mut table = Some(table);

@@ -18,7 +18,7 @@ pub(super) struct Deviation {
 }
 
 pub(super) enum Problem {
-    /// The candidates are the keys that may be meant.
+    /// `meant` are the settings that the operator may mean, and `known` are those of the same table.
     Unknown {
         meant: Vec<Vec<String>>,
         known: Vec<String>,
@@ -36,7 +36,7 @@ pub(super) fn of(schema: &Schema, table: &Table) -> Vec<Deviation> {
     walk.found
 }
 
-/// The ancestor to remove so that the rest is complete: without a required setting, its table has to go.
+/// Returns what to remove with a wrong setting: the setting, or the table that requires it.
 pub(super) fn droppable(schema: &Schema, path: &SettingPath) -> SettingPath {
     let mut keep = 0;
     let mut at = Some(schema);
@@ -67,7 +67,7 @@ fn required(schema: &Schema) -> impl Iterator<Item = &str> {
     names.into_iter().flatten().filter_map(Schema::as_str)
 }
 
-/// The one schema of an optional value.
+/// Returns the schema of an optional value without null.
 fn plain_variant(schema: &Schema) -> Option<&Schema> {
     match variants(schema)[..] {
         [one, null] if null["type"] == "null" => Some(one),
@@ -121,7 +121,7 @@ impl Walk {
         }
     }
 
-    /// The table's only key names the kind of its value.
+    /// Checks a table whose only key names the kind of its value.
     fn tagged(&mut self, schema: &Schema, kinds: &[&Schema], table: &Table, path: &SettingPath) {
         let names = || {
             kinds

@@ -33,7 +33,6 @@ pub(crate) fn add(loaded: &mut Loaded) -> Result<(), Box<Finding>> {
     Ok(())
 }
 
-/// Returns why pools were left out.
 fn add_to(settings: &mut Settings) -> Result<Vec<Finding>, Box<Finding>> {
     let Some(file) = settings.discovery.file.clone() else {
         return Ok(Vec::new());
@@ -105,8 +104,8 @@ fn read(file: &Path) -> Result<Table, String> {
 ///
 /// Why the file may not define this pool.
 pub(crate) fn understand(name: &str, table: Value) -> Result<Pool, String> {
-    // Otherwise, a user who may change the file could turn off checks, or have this process's credentials sent
-    // elsewhere.
+    // With other settings, a user who may change the file could turn off checks, or have this process's credentials
+    // sent elsewhere.
     let http = table.get("backend").and_then(|backend| backend.get("http"));
     let mut set = http
         .and_then(Value::as_table)
@@ -121,7 +120,7 @@ pub(crate) fn understand(name: &str, table: Value) -> Result<Pool, String> {
         let path = error.path().to_string();
         format!("{path}: {}", error.inner().message())
     })?;
-    // Otherwise, a user who may change the file could start programs here.
+    // With another backend, a user who may change the file could start programs here.
     if !matches!(pool.backend, Backend::Http(_)) {
         return Err("backend: this file may contain only servers behind URLs (http)".to_owned());
     }
@@ -144,7 +143,7 @@ fn check_headers(file: &Path, pool: &Pool, is_worker: bool) -> Result<(), String
     let Some(headers) = &http.headers_file else {
         return Ok(());
     };
-    // Otherwise, a user who may change the file could have other files sent elsewhere.
+    // With another directory, a user who may change the file could have other files sent elsewhere.
     if headers.file_name().is_none() || headers.parent() != file.parent() {
         return Err(format!(
             "backend.http.headers_file: {} is not in the directory of this file",

@@ -41,7 +41,7 @@ impl Places {
 
 /// # Errors
 ///
-/// Every TOML error.
+/// Returns all TOML errors.
 pub(super) fn read(text: &str) -> Result<(Table, Places), Vec<SyntaxError>> {
     let lines = Lines::of(text);
     // The error's own text quotes the line, which may contain a secret.

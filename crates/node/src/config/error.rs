@@ -30,7 +30,6 @@ impl Error {
 pub struct Findings(Vec<Finding>);
 
 impl Findings {
-    /// Sorts in reading order.
     pub(super) fn new(mut findings: Vec<Finding>) -> Self {
         findings.sort_by_cached_key(Finding::order);
         Self(findings)

@@ -31,7 +31,6 @@ struct Report<'a> {
 }
 
 impl Finding {
-    /// Creates a finding for a setting, with its source and position.
     pub(super) fn of_setting(path: &SettingPath, problem: String, layers: &Layers) -> Self {
         let origin = layers.source_of(&path.keys());
         let place = layers.place_of(path, &origin);
@@ -44,7 +43,7 @@ impl Finding {
         }
     }
 
-    /// The source, at the beginning of a line.
+    /// Formats the source for the beginning of a line.
     fn place(&self) -> Option<String> {
         match (&self.origin, self.position) {
             (Source::Default, _) => None,
@@ -56,7 +55,7 @@ impl Finding {
         }
     }
 
-    /// Sorts the file from its beginning, then the other sources.
+    /// Returns the sort key: the file from its beginning, then the other sources.
     pub(super) fn order(&self) -> (bool, Option<Position>, String, String) {
         let elsewhere = !matches!(self.origin, Source::File(_));
         let origin = self.origin.to_string();

@@ -111,7 +111,6 @@ impl Layers {
             })
     }
 
-    /// For the log.
     pub(super) fn sources(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for source in self.origin.values() {
@@ -123,7 +122,7 @@ impl Layers {
         names
     }
 
-    /// Replaces any value at `path` that is not a table.
+    /// Returns the table at `path`. Replaces any value on the way that is not a table.
     fn descend(&mut self, path: &[String], source: &Source) -> &mut Table {
         let mut table = &mut self.merged;
         for (depth, key) in path.iter().enumerate() {

@@ -141,7 +141,7 @@ pub(super) fn understand(schema: &Schema, layers: &Layers) -> (Option<Settings>,
     for deviation in &found {
         dropped.drop(&mut tree, &deviations::droppable(schema, &deviation.path));
     }
-    // A text's own type finds some errors, one at a time.
+    // Deserializing finds errors that the schema cannot express, one in each attempt.
     for _ in 0..MOST_UNREADABLE {
         let error = match serde_path_to_error::deserialize(tree.clone()) {
             Ok(settings) => return (Some(settings), found),
@@ -150,7 +150,7 @@ pub(super) fn understand(schema: &Schema, layers: &Layers) -> (Option<Settings>,
         let path = dropped.before(&SettingPath::of_error(error.path()));
         let problem = unreadable(layers, &path, error.inner().message());
         let drop = deviations::droppable(schema, &path);
-        // The removal of a wrong item from this list is not a second error.
+        // If a wrong item was removed from this list, the list's error may only follow from that.
         if !dropped.took_from(&path) {
             found.push(Deviation {
                 path,
@@ -170,7 +170,7 @@ fn unreadable(layers: &Layers, path: &SettingPath, reason: &str) -> String {
     let shown = value.map(|value| deviations::shown(value, path));
     let shown = shown.unwrap_or_else(|| "the value".to_owned());
     match reason.rfind("expected ") {
-        // A type of the standard library gives no further detail.
+        // The error of `SocketAddr` does not say what was expected.
         None if reason == "invalid socket address syntax" => {
             format!("{shown} is not an address and a port, such as 127.0.0.1:8080")
         }

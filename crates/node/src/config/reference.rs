@@ -12,7 +12,7 @@ use super::rules::limits;
 use super::setting_path::SettingPath;
 use super::variable::{can_name, variable_name};
 
-/// A duration of zero.
+/// Matches a duration of zero.
 const NO_TIME: &str = r"^[0.\sa-zµM]*$";
 
 /// Stands for a name that operators choose.
@@ -46,7 +46,7 @@ fn restrict(schema: &mut Schema, setting: &str, word: &str, value: Value) {
     }
 }
 
-/// [`ANY`] stands for a name that operators choose.
+/// Returns the paths of all settings. [`ANY`] stands for a name that operators choose.
 pub(super) fn settings() -> Vec<Vec<String>> {
     let mut all = Vec::new();
     collect(&inlined(), &mut Vec::new(), &mut all);
@@ -99,7 +99,6 @@ pub(super) fn help(path: &[String]) -> Option<String> {
     Some(help)
 }
 
-/// Replaces every reference by its target.
 pub(super) fn inlined() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -156,7 +155,6 @@ pub(super) fn choices(schema: &Value) -> Vec<String> {
         .collect()
 }
 
-/// On one line.
 fn text_of(schema: &Value) -> String {
     schema["description"]
         .as_str()
@@ -166,7 +164,6 @@ fn text_of(schema: &Value) -> String {
         .join(" ")
 }
 
-/// In TOML.
 fn default_of(schema: &Value) -> Option<String> {
     let default = schema.get("default").filter(|value| !value.is_null())?;
     toml::Value::try_from(default)

@@ -16,7 +16,7 @@ pub(super) mod limits;
 pub(super) mod pools;
 mod server;
 
-/// Skips rules about `misread` tables, whose violations could be consequences.
+/// Checks the rules. Skips those about `misread` tables, because the mistake in the table may be why they are broken.
 pub(super) fn check(settings: &Settings, misread: &BTreeSet<&str>) -> Vec<BrokenRule> {
     let rules: [(&[&str], Rule); 23] = [
         (&["node", "cluster"], cluster::roles),
@@ -58,7 +58,6 @@ type Rule = fn(&Settings, &mut Broken);
 struct Broken(Vec<BrokenRule>);
 
 impl Broken {
-    /// Adds a broken rule: the setting to change, and why.
     fn add(&mut self, setting: impl Into<SettingPath>, reason: impl Into<String>) {
         self.0.push(BrokenRule {
             setting: setting.into(),
@@ -75,7 +74,7 @@ pub(super) struct BrokenRule {
 
 impl BrokenRule {
     /// Whether the violation may follow from a mistake at or below its setting. A rule on `pools.<name>` itself
-    /// concerns the pool's name, so it does not.
+    /// concerns only the pool's name.
     pub(super) fn may_follow_from(&self, mistake: &SettingPath) -> bool {
         let keys = self.setting.0.iter();
         let keys = keys.filter(|step| matches!(step, Step::Key(_)));
@@ -87,7 +86,7 @@ impl BrokenRule {
     }
 }
 
-/// Checks only the shape, because the files may be missing where an operator checks a configuration.
+/// Checks only which settings are set, because the files may be missing where an operator checks a configuration.
 fn tls(settings: &Settings, broken: &mut Broken) {
     let server = &settings.server;
     for (table, port) in [
@@ -103,7 +102,7 @@ fn tls(settings: &Settings, broken: &mut Broken) {
     }
 }
 
-/// Checks only the rules, because their file may be missing where an operator checks a configuration.
+/// Checks only the rules in the configuration, because the file of rules may be missing where an operator checks it.
 fn policy(settings: &Settings, broken: &mut Broken) {
     let policy = &settings.policy;
     if policy.reread.get().is_zero() {

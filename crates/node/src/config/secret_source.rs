@@ -6,7 +6,7 @@ use shoal_ports::read_file;
 
 use super::Secret;
 
-/// Minimum bytes, against guessing.
+/// Minimum bytes of a secret, against guessing.
 const LEAST_BYTES: usize = 16;
 const LONGEST: u64 = 64 << 10;
 

@@ -11,8 +11,8 @@ pub(super) const PREFIX: &str = "OTEL_";
 
 const SAMPLER: &str = "OTEL_TRACES_SAMPLER";
 
-/// More specific settings come later. Empty variables count as unset (OpenTelemetry specification), and variables for
-/// single signals are ignored. An unusable value is passed on, so that the error names the variable.
+/// Returns the settings, more specific ones later. Empty variables count as unset (OpenTelemetry specification), and
+/// variables for single signals are ignored. An unusable value is passed on, so that the error names the variable.
 pub(super) fn settings(variables: &BTreeMap<String, String>) -> Vec<Variable> {
     let text = |name: &str| Some(variables.get(name)?.trim()).filter(|text| !text.is_empty());
     let mut settings = Vec::new();

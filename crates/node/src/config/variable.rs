@@ -2,7 +2,6 @@
 
 use toml::Value;
 
-/// The prefix of these variables.
 pub(super) const PREFIX: &str = "SHOAL_";
 /// Separates the parts of a setting's name. Kubernetes adds variables such as `SHOAL_PORT` to every pod beside a
 /// service called `shoal`, so names without a separator are ignored, except for `LISTS`.

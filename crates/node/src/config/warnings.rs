@@ -85,8 +85,8 @@ fn plain_issuers(settings: &Settings) -> Option<String> {
     })
 }
 
-/// Warns about rules that only deny, because Shoal then denies everything. Without the file that `policy.file` names,
-/// nobody knows.
+/// Warns about rules that only deny, because Shoal then denies everything. There is no warning if the file of
+/// `policy.file` is missing, because its rules may allow something.
 fn allowing_nothing(settings: &Settings) -> Option<String> {
     let policy = &settings.policy;
     let applies = settings.node.is(Role::Edge) || settings.node.is(Role::Session);
@@ -105,7 +105,7 @@ fn allowing_nothing(settings: &Settings) -> Option<String> {
     })
 }
 
-/// Other edges cannot open what this one seals with random keys.
+/// Other edges cannot decrypt a `requestState` that this edge encrypts with random keys.
 fn own_keys(settings: &Settings) -> Option<String> {
     let shared = !settings.node.store.is_memory();
     let own = settings.node.is(Role::Edge) && settings.state_keys.keys.is_empty();

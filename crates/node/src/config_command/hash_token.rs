@@ -14,7 +14,7 @@ use crate::exit::{Code, Failure};
 use crate::print::err;
 
 const BYTES: usize = 32;
-/// Requests cannot carry longer tokens.
+/// Maximum bytes of the input, because requests cannot carry longer tokens.
 const LONGEST: u64 = 64 << 10;
 
 /// Hashes the token on standard input, or a new one.

@@ -52,7 +52,7 @@ pub(super) struct Protocols<S> {
     tls: Option<HttpTls>,
 }
 
-/// Each connection needs its own executor.
+/// The settings of HTTP/2, for one builder per connection, because each connection needs its own executor.
 struct Http2 {
     requests: u32,
     header_list: u32,
@@ -76,11 +76,11 @@ impl<S: RequestService> Protocols<S> {
         let mut http1 = http1::Builder::new();
         http1
             .timer(TokioTimer::new())
-            // hyper counts this time from the end of the last answer. `WatchedStream` counts a head's time from its
-            // first byte.
+            // hyper counts this time from the end of the last answer, so it limits idle time. `WatchedStream` limits
+            // the time of a head, from its first byte.
             .header_read_timeout(limits.idle_timeout.max(limits.header_timeout))
             .max_buf_size(limits.header_bytes.max(LEAST_BUFFER));
-        // If a maximum is set, even the default one, hyper fills its table for each request.
+        // With any maximum, even the default one, hyper fills a table of that size for each request.
         if limits.headers != HYPER_HEADERS {
             http1.max_headers(limits.headers);
         }
@@ -107,7 +107,7 @@ impl<S: RequestService> Protocols<S> {
             sleep(LAST_REQUEST).await;
         };
         let opened = tokio::select! {
-            // A request that has arrived counts.
+            // Polled first, so that a request that has arrived is served.
             biased;
             opened = self.open(stream, &writing) => opened,
             () = too_late => return,
@@ -125,9 +125,9 @@ impl<S: RequestService> Protocols<S> {
             writing: writing.clone(),
         };
         let given_up = poll_fn(|cx| writing.poll_given_up(cx));
-        // Boxed, because the task would reserve room for both protocols.
+        // Both branches box their connection. Otherwise, the task would reserve room for both protocols.
         let ended = if http2 {
-            // `GOAWAY` preserves requests, so the shutdown can continue.
+            // An HTTP/2 connection does not count as idle from here on, because its end by `GOAWAY` loses no request.
             drop(idling);
             let streams = Streams::new(self.write_timeout, writing.clone());
             let service = service_fn(|request| {
@@ -172,7 +172,7 @@ impl<S: RequestService> Protocols<S> {
             let http2 = opened.await.ok()?.ok()?;
             return Some((http2, Wire::Plain(socket(stream))));
         };
-        // Boxed, because connections without TLS would reserve its room.
+        // Boxed, because otherwise connections without TLS would reserve room for the handshake.
         let mut stream = Box::pin(tls.accept(stream, socket)).await?;
         let opened = timeout(self.header_timeout, read_opening(&mut stream));
         let (http2, read) = opened.await.ok()?.ok()?;
@@ -195,7 +195,7 @@ impl<S: RequestService> Protocols<S> {
             let refusal = seen.refusal(number.fetch_add(1, Ordering::Relaxed));
             requests.answer(match refusal {
                 Some(refusal) => Either::Left(ready(refusal.response())),
-                // Boxed, because idle connections would reserve its room.
+                // Boxed, because otherwise idle connections would reserve room for this future.
                 None => Either::Right(Box::pin(
                     self.answer_http1(on(connection.clone(), request), &upgrade),
                 )),
@@ -241,7 +241,7 @@ fn on(connection: Connection, mut request: http::Request<Incoming>) -> http::Req
     request.map(Body::new)
 }
 
-/// hyper drops the body of an answer to `HEAD` over HTTP/1.1 only.
+/// Drops the body of an answer to `HEAD`. hyper does this over HTTP/1.1 only.
 fn without_body(mut response: Response) -> Response {
     if let Some(length) = response.body().size_hint().exact() {
         let headers = response.headers_mut();

@@ -59,7 +59,7 @@ impl Ending {
         }
     }
 
-    /// A connection counts as idle until the guard is dropped.
+    /// Counts a connection as idle until the guard is dropped.
     pub(super) fn idling(&self) -> Idling {
         self.0.idle.fetch_add(1, Ordering::AcqRel);
         Idling(self.clone())
@@ -73,7 +73,7 @@ impl Ending {
         }
     }
 
-    /// A drain sends `GOAWAY`.
+    /// Drives a connection to its end. A drain sends `GOAWAY`.
     pub(super) async fn watch_http2<C: GracefulConnection>(
         &self,
         mut connection: Pin<&mut C>,
@@ -87,7 +87,8 @@ impl Ending {
         connection.await
     }
 
-    /// Ends after the last answer, or when the server closes.
+    /// Drives a connection until its last answer is written. When the server closes, the present answer is the last
+    /// one.
     pub(super) async fn watch_http1<C: GracefulConnection>(
         &self,
         mut connection: Pin<&mut C>,
@@ -128,8 +129,8 @@ struct OneConnection {
 }
 
 impl Requests {
-    /// The request counts until its answer is dropped. The answer announces the connection's end if the server drains,
-    /// or if part of the request is missing.
+    /// Waits for an answer. The connection is not idle until this answer is dropped. The answer announces the
+    /// connection's end if the server drains, or if the client has not sent the whole request.
     pub(super) async fn answer<B>(
         &self,
         answer: impl Future<Output = Response<B>>,

@@ -17,7 +17,7 @@ pub(super) enum Fault {
     LengthTwice,
     CodingTwice,
     UnknownCoding,
-    /// The request follows a body whose end is uncertain.
+    /// The end of this request's body, or of the body before it, is uncertain.
     Unclear,
 }
 
@@ -105,7 +105,7 @@ impl Framing {
         &bytes[skipped..]
     }
 
-    /// `end` is the line's last part, without the LF.
+    /// Handles a line. `end` is its last part, without the LF.
     fn line(&mut self, end: &[u8]) -> Option<Fault> {
         if self.line.last.is_none() {
             let kept = &end[..end.len().min(KEPT)];
@@ -197,7 +197,7 @@ impl Head {
                 unknown_coding: true,
                 ..
             } => Some(Fault::UnknownCoding),
-            // hyper refuses invalid lengths and overlong lines, so they count as sound.
+            // The length is no number, or its line is longer than [`KEPT`].
             Self {
                 lengths: 1,
                 length: None,

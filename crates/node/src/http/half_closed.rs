@@ -45,7 +45,7 @@ impl HalfClosed {
             }
             let pause = match self.pause {
                 Some(pause) => (pause * 2).min(LAST_LOOK),
-                // The client's system can reject the answer itself.
+                // The client's system can reject the answer, so no interim response is needed.
                 None if has_begun => FIRST_LOOK,
                 // A full buffer means that the client does not read.
                 None => match Pin::new(&mut *wire).poll_write(cx, INTERIM) {

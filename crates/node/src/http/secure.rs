@@ -22,7 +22,6 @@ const HANDSHAKE: u8 = 0x16;
 pub struct HttpTls {
     tls: ListenerTls,
     port: TlsPort,
-    /// Includes the wait for a permit.
     within: Duration,
     room: Arc<Semaphore>,
 }
@@ -38,7 +37,7 @@ impl HttpTls {
         }
     }
 
-    /// `None` if the handshake fails.
+    /// Accepts a connection. `None` if the handshake fails.
     pub(super) async fn accept(
         &self,
         stream: TcpStream,

@@ -11,7 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// Maximum unsent bytes in the operating system. With megabytes, a slow client would seem to stall.
+/// Maximum unsent bytes in the operating system. If megabytes were unsent there, a slow client would seem to have
+/// stalled.
 #[cfg(target_os = "linux")]
 const UNSENT: u32 = 128 << 10;
 

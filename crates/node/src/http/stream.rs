@@ -48,7 +48,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// `request` is counted from 0.
+    /// Returns the refusal of the request with this number, counted from 0.
     pub(super) fn refusal(&self, request: u64) -> Option<Refusal> {
         let (at, fault) = self.fault.get()?;
         (request >= *at).then_some(Refusal::Fault(*fault))

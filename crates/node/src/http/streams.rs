@@ -19,8 +19,8 @@ use shoal_edge::Writing;
 use shoal_telemetry::metrics::{GivenUp, metrics};
 use tokio::time::{Sleep, sleep};
 
-/// Maximum size of a last piece that carries END_STREAM. Afterwards, only the connection's end can drop such a piece. A
-/// longer answer ends when the client has read everything.
+/// Maximum bytes of a last piece that is sent with END_STREAM. Such a piece can be dropped only with the whole
+/// connection. After a longer last piece, END_STREAM follows when the client has read the piece.
 const SHORT: usize = 16 << 10;
 
 tokio::task_local! {
@@ -85,7 +85,7 @@ where
     }
 }
 
-/// Returns once the client has read the answer.
+/// Answers a request. The task of the request's stream watches the unsent bytes of the answer's body.
 pub(super) async fn answer<B, E>(
     request: Request<Incoming>,
     answer: impl AsyncFnOnce(Request<Incoming>, Writing) -> Result<Response<B>, E>,
@@ -109,7 +109,7 @@ struct Driven<F> {
 impl<F> Driven<F> {
     fn give_up(&mut self) {
         if self.stream.take().is_none() {
-            // A stream that has ended cannot be reset.
+            // The stream has ended and cannot be reset, so only the connection can be given up.
             self.of.connection.give_up();
         }
     }

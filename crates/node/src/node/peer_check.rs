@@ -16,8 +16,8 @@ const AT_ONCE: usize = 4;
 const ROUNDS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(5)];
 const NAMED: usize = 3;
 
-/// Counts failed handshakes with peers, but not on the listener, because anyone could make the process unready with
-/// refused connections.
+/// Counts the peers with which a TLS handshake failed. Ignores handshakes on the listener, because anyone could make
+/// the process unready by connections that it refuses.
 pub(super) struct PeerCheck {
     tls: Tls,
     links: LinkConfig,
@@ -39,7 +39,7 @@ impl PeerCheck {
         Some(Self {
             tls: links.tls.clone()?,
             links: links.clone(),
-            // A worker's links dial by themselves.
+            // A process without members only has workers, whose links dial by themselves.
             asked: AtomicBool::new(members.is_none()),
             members,
             joins: OnceLock::new(),

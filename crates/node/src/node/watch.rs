@@ -21,7 +21,8 @@ use crate::pools::Pools;
 use crate::reload::{ConfigurationReport, ConfigurationState};
 use crate::storage::Storage;
 
-/// How long a starting worker stays unready because it is not linked to every node. Such a node may be dead.
+/// How long a starting worker stays unready while it is not linked to every node. Afterwards, the missing node may be
+/// dead.
 const JOINED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The state of a node while it runs and shuts down.
@@ -102,7 +103,7 @@ impl Watch {
         known.unwrap_or_default()
     }
 
-    /// Returns the discovered pools, and whether the configuration wants only these.
+    /// Returns the discovered pools, and whether the configuration has no other pools.
     fn discovered(&self) -> (BTreeSet<String>, bool) {
         let known = self.configuration.get();
         let known = known.and_then(|(known, pools)| Some((known.upgrade()?.discovered(), pools)));
@@ -130,8 +131,8 @@ impl Watch {
     }
 
     pub(crate) fn unanswered(&self) -> usize {
-        // Edge and session both count a legacy request, so the larger count is right. Only the session counts it if the
-        // connection is gone.
+        // The edge and the session both count a legacy request, so the sum would be wrong. If the client's connection
+        // is gone, only the session counts the request.
         let in_flight = self.sessions().map_or(0, |sessions| sessions.in_flight);
         self.load.requests_in_flight().max(in_flight)
     }
@@ -150,7 +151,7 @@ impl Watch {
             .collect()
     }
 
-    /// `None` if this process is the whole server.
+    /// `None` if this process is the whole server, without other nodes.
     pub(crate) fn shared_membership(&self) -> Option<&Membership> {
         let membership = self.membership.as_ref()?;
         (!membership.alone).then_some(membership)
@@ -178,7 +179,7 @@ impl Watch {
         }
         match self.joins.get().and_then(Weak::upgrade) {
             Some(joins) if !leaving => match joins.is_complete() {
-                // A node can use its own workers instead of links.
+                // The workers of a node with another role serve that node without a link.
                 None if self.membership.is_some() => {}
                 None => wants.wait_for("a worker is linked to no node"),
                 Some(false) if self.started.elapsed() < JOINED_WITHIN && !self.has_served() => {
@@ -226,7 +227,7 @@ impl Watch {
         Some(self.peers.as_ref()?.distrusted())
     }
 
-    /// The node's own requests and heartbeats show the store's health.
+    /// Judges the store by the node's own requests and heartbeats.
     pub(crate) fn store(&self) -> StoreHealth {
         let membership = self.membership.as_ref();
         let unwritten = membership.and_then(|membership| membership.members.heartbeat_failure());
@@ -238,7 +239,6 @@ impl Watch {
         shared.is_none_or(|membership| membership.members.is_open())
     }
 
-    /// Starts a report with the node's identity.
     pub(crate) fn about(&self) -> NodeReport {
         let uptime = self.started.elapsed().as_millis();
         NodeReport {
@@ -257,7 +257,7 @@ impl Watch {
     }
 }
 
-/// All edges count the quotas together.
+/// Makes this node's quotas, which all edges count together.
 fn quotas(settings: &Settings, storage: &Storage, membership: Option<&Membership>) -> Quotas {
     let others = membership.map(|membership| membership.members.announced());
     let edges = move || {

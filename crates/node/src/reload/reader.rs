@@ -5,7 +5,7 @@ use shoal_ports::FileWatch;
 use crate::config::{self, Environment, Flag, Loaded, Preset, discovered};
 use crate::exit::Failure;
 
-/// Checks that a process can use its settings. May add missing ones.
+/// Checks that a process can use its settings. May add missing settings.
 type Accept = Box<dyn Fn(&mut Loaded) -> Result<(), Failure> + Send + Sync>;
 
 type Load = fn(&[Preset], Option<&Path>, &Environment, &[Flag]) -> Result<Loaded, config::Error>;
@@ -17,9 +17,9 @@ pub struct ConfigReader {
     environment: Environment,
     flags: Vec<Flag>,
     accept: Accept,
-    /// Begun before the file was read.
+    /// The watch of the configuration file. It began before the file was read, so it misses no change.
     watch: Option<FileWatch>,
-    /// The path of `discovery.file` is fixed at the start.
+    /// The watch of `discovery.file`, whose path is fixed at the start.
     discovered: Option<FileWatch>,
 }
 
@@ -64,11 +64,11 @@ impl ConfigReader {
     ///
     /// # Errors
     ///
-    /// Why it is unusable.
+    /// Why the configuration is unusable.
     pub fn load(&mut self) -> Result<Loaded, Failure> {
         let mut loaded = self.load_by(config::load)?;
         let file = loaded.settings.discovery.file.as_deref();
-        // The watch begins before the file is read.
+        // The watch begins before the file is read, so that it misses no change.
         self.discovered = file.map(FileWatch::new);
         if let Err(whole) = discovered::add(&mut loaded) {
             loaded.left_out = vec![*whole];

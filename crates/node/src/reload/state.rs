@@ -22,7 +22,7 @@ pub struct ConfigurationReport {
 
 pub(crate) struct ConfigurationState {
     known: Mutex<ConfigurationReport>,
-    /// The reported settings that wait for a restart.
+    /// The settings that wait for a restart, as last logged.
     told: Mutex<Vec<String>>,
     discovered: Mutex<BTreeSet<String>>,
 }
@@ -48,7 +48,7 @@ impl ConfigurationState {
         *self.discovered.lock() = pools;
     }
 
-    /// The process is ready without discovered pools.
+    /// Returns the discovered pools, for which the process's readiness does not wait.
     pub(crate) fn discovered(&self) -> BTreeSet<String> {
         self.discovered.lock().clone()
     }

@@ -13,7 +13,7 @@ use crate::{policies, roles};
 const ALLOW: &str = "[[rules]]\nname = 'all'\neffect = 'allow'\n";
 const DENY: &str = "[[rules]]\nname = 'none'\neffect = 'deny'\n";
 const QUOTA: &str = "[[quotas]]\nname = 'few'\nper = 'all'\nrate = '1/h'\n";
-/// No program provides this server.
+/// A reload refuses this pool, because the program has no embedded server.
 const IMPOSSIBLE: &str = "[pools.impossible]\nbackend = 'handler'\n";
 
 #[tokio::test]

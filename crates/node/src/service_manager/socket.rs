@@ -1,4 +1,4 @@
-//! The crate `sd-notify` would take an abstract socket (`@…`) for a path.
+//! The socket of the service manager. The crate `sd-notify` would take an abstract socket (`@…`) for a path.
 
 use std::ffi::OsStr;
 use std::io;
@@ -31,7 +31,7 @@ impl NotifySocket {
         }
     }
 
-    /// Only logs failures.
+    /// Sends a message. Logs a failure, but does not return it.
     pub(super) async fn send(&self, lines: &str) {
         let sent = timeout(PATIENCE, self.try_send(lines)).await;
         let sent = sent.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
@@ -41,7 +41,7 @@ impl NotifySocket {
     }
 
     async fn try_send(&self, lines: &str) -> io::Result<()> {
-        // A restarted service manager has another socket under this name.
+        // Connect for each message, because a restarted service manager has another socket under this name.
         let socket = UnixDatagram::unbound()?;
         socket.connect_addr(&self.0)?;
         socket.set_nonblocking(true)?;

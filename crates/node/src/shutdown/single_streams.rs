@@ -1,4 +1,4 @@
-//! HTTP+SSE streams, and WebSocket streams without ids, cannot be resumed.
+//! Ends the streams that cannot be resumed: HTTP+SSE streams, and WebSocket streams without event ids.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const ASK_AGAIN: Duration = Duration::from_millis(100);
 const ASKED_AT_ONCE: usize = 16;
 
 /// Ends each stream when its client has received everything, because the stream's end ends the session. Asks the
-/// session's owner, because messages may arrive at any edge.
+/// session's owner for the last event, because messages may arrive at any edge.
 pub(super) async fn end_single_streams(node: &Node, limit: Duration) {
     let streams = node.watch.load.single_streams();
     let deadline = Instant::now() + limit;
@@ -44,7 +44,7 @@ pub(super) async fn end_single_streams(node: &Node, limit: Duration) {
     }
 }
 
-/// Whether the client has received everything.
+/// Whether no call runs and the client has received the session's last event.
 async fn is_quiet(fleet: &Fleet, session: &SessionId, passed: EventId) -> bool {
     let Some(Located { item: detail, .. }) = fleet.session(session).await else {
         return false;

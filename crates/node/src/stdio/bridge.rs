@@ -32,7 +32,7 @@ impl Bridge {
         }
     }
 
-    /// Replaces invalid UTF-8 by U+FFFD, as common stdio servers do.
+    /// Handles a line. Replaces invalid UTF-8 by U+FFFD, as common stdio servers do.
     pub(super) async fn take(&self, line: Bytes) {
         let line = match str::from_utf8(&line) {
             Ok(_) => line,
@@ -69,8 +69,8 @@ impl Bridge {
         }
     }
 
-    /// Answers an overlong line with an error, if its id can be found. An overlong answer becomes an error too, so that
-    /// the server does not wait.
+    /// Answers an overlong request with an error, if its id can be found. Replaces an overlong response by an error, so
+    /// that the server does not wait.
     pub(super) async fn too_long(&self, ends: &Ends, limit: usize) {
         let error = RpcError::new(
             code::INVALID_REQUEST,
@@ -86,7 +86,6 @@ impl Bridge {
         self.wire.deliver(answer).await;
     }
 
-    /// Returns why the newest attempt for a request in flight did not reach the server, if it did not.
     pub(super) fn unreached(&self, id: &RequestId) -> Option<Unreached> {
         let legacy = self.legacy.in_flight().unreached(id);
         legacy.or_else(|| self.modern.in_flight().unreached(id))
@@ -120,7 +119,7 @@ impl Bridge {
         }
     }
 
-    /// Decides by `_meta`. A session's requests may name a version there too, but a legacy one.
+    /// Decides by the version in `_meta`, where requests of a session may name a legacy one.
     fn is_modern(&self, request: &Request) -> bool {
         let meta = RequestMeta::of(request.params.as_ref());
         let Some(version) = meta.protocol_version else {

@@ -37,7 +37,7 @@ pub(crate) trait ClientHandler: Send {
 
     fn tell(&mut self, _line: &str) {}
 
-    /// `None` if the method is unknown.
+    /// Answers a question of the server. `None` if the handler cannot answer it.
     async fn answer(&mut self, method: &str, params: &Value) -> Option<Value>;
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct Client {
     bridge: Bridge,
     lines: mpsc::Receiver<Bytes>,
     handler: Box<dyn ClientHandler>,
-    /// The deadline of all requests, without the user's time.
+    /// The deadline of all requests. The time in which the user answers questions extends it.
     deadline: Instant,
     modern: bool,
     last_id: u64,
@@ -149,7 +149,8 @@ impl Client {
             .await
     }
 
-    /// The handler answers the server's questions. If it cannot answer one, returns the result with the questions.
+    /// Sends a request. The handler answers the server's questions. If it cannot answer one, returns the result with
+    /// the questions.
     pub(crate) async fn request(
         &mut self,
         method: &str,
@@ -177,7 +178,7 @@ impl Client {
         self.handler.tell(line);
     }
 
-    /// Cancels the last request, whose future may be dropped.
+    /// Cancels the last request, even if its future was dropped.
     pub(crate) async fn cancel(&mut self, reason: &str) {
         self.deadline = Instant::now() + GOODBYE;
         let params = json!({ "requestId": self.last_id, "reason": reason });
@@ -215,7 +216,7 @@ impl Client {
         answered
     }
 
-    /// Empty in a session.
+    /// Returns a request's `_meta`, which is empty in a session.
     fn meta(&self) -> Map<String, Value> {
         if !self.modern {
             return Map::new();
@@ -262,7 +263,7 @@ impl Client {
         }
     }
 
-    /// Cancellation safe.
+    /// Returns the next message. Cancellation safe.
     async fn receive(&mut self) -> Result<Value, ClientError> {
         loop {
             let Some(line) = self.lines.recv().await else {
@@ -299,7 +300,7 @@ impl Client {
         self.send(reply).await
     }
 
-    /// `None` if the handler cannot answer a question.
+    /// Answers several questions. `None` if the handler cannot answer one of them.
     async fn responses(&mut self, requests: &Value) -> Option<Map<String, Value>> {
         let mut responses = Map::new();
         for (key, request) in requests.as_object().into_iter().flatten() {
@@ -348,7 +349,8 @@ pub(crate) fn failed(url: &str, error: &ClientError) -> Failure {
     }
 }
 
-/// A legacy server could answer like this. An unreachable or overloaded server did not read the request.
+/// Whether a legacy server could answer like this. The errors of an unreachable or overloaded server say nothing about
+/// its era.
 fn may_be_legacy(error: &ClientError) -> bool {
     let unread = [code::NOT_EXECUTED, code::OUTCOME_UNKNOWN, code::OVERLOADED];
     matches!(error, ClientError::Refused(error) if !unread.contains(&error.code))

@@ -55,7 +55,6 @@ fn read_to_end(
     }
 }
 
-/// A cheap handle.
 #[derive(Clone, Debug)]
 pub(super) struct Outbox(mpsc::Sender<Bytes>);
 
@@ -83,7 +82,7 @@ impl Outbox {
     }
 }
 
-/// Line breaks are white space between JSON tokens.
+/// Replaces line breaks by spaces. In JSON, line breaks are white space between tokens.
 fn on_one_line(message: Bytes) -> Bytes {
     if memchr::memchr2(b'\n', b'\r', &message).is_none() {
         return message;

@@ -29,7 +29,7 @@ pub(super) struct Outgoing {
     pub(super) body: Bytes,
 }
 
-/// Dropping it closes its stream.
+/// An answer. Dropping it closes the request's stream.
 pub(super) type Reply = Response<ReplyBody>;
 
 pub(super) type ReplyBody = BoxStream<'static, Result<Bytes, BodyError>>;
@@ -58,7 +58,7 @@ pub(super) trait Exchange: Send + Sync + 'static {
     }
 }
 
-/// Does not retry while the server is down, because the user waits.
+/// Does not retry a server that it has never reached, because the user waits.
 pub(super) struct Prompt {
     exchange: Arc<dyn Exchange>,
     reached: AtomicBool,
@@ -115,7 +115,8 @@ pub(super) async fn send_patiently(
     }
 }
 
-/// An MCP server's refusal with `Retry-After` means that nothing was executed. A proxy's page does not mean this.
+/// Returns the pause before a retry. A refusal by an MCP server with `Retry-After` means that nothing was executed. A
+/// proxy's page does not mean this.
 fn retry_after(reply: &Reply) -> Option<Duration> {
     let kind = reply.headers().get(header::CONTENT_TYPE);
     let refused = matches!(

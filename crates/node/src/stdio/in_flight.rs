@@ -86,7 +86,6 @@ impl InFlightRequests {
         })
     }
 
-    /// Returns whether the request was in flight.
     pub(super) fn cancel(&self, id: &RequestId) -> bool {
         let known = self.all.lock().known.remove(id);
         if let Some(known) = &known {
@@ -103,7 +102,6 @@ impl InFlightRequests {
         self.changed.send_replace(());
     }
 
-    /// Returns why the newest attempt for a request did not reach the server, if it did not.
     pub(super) fn unreached(&self, id: &RequestId) -> Option<Unreached> {
         self.all.lock().known.get(id)?.unreached.clone()
     }
@@ -129,7 +127,6 @@ impl InFlightRequest {
         &self.cancelled
     }
 
-    /// Records an attempt for the request.
     pub(super) fn attempted(&self, unreached: Option<Unreached>) {
         let mut all = self.requests.all.lock();
         let known = all.known.get_mut(&self.id);

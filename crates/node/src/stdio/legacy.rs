@@ -50,7 +50,7 @@ impl Legacy {
         self.session.is_open()
     }
 
-    /// Waits for the answer to `initialize` first, because everything else needs its session.
+    /// Sends a request. Waits for the answer to `initialize` before other messages, because they need its session.
     pub(super) async fn request(self: &Arc<Self>, request: &Request, text: Bytes) {
         let in_flight = match self.in_flight.begin(&request.id) {
             Ok(in_flight) => in_flight,
@@ -202,7 +202,7 @@ impl Legacy {
         }
     }
 
-    /// Skips cancelled requests.
+    /// Answers the pending requests with an error, except cancelled ones.
     async fn fail(&self, pending: &mut Pending, error: &shoal_protocol::RpcError) {
         for (id, request) in pending.take() {
             if !request.cancelled().is_cancelled() {

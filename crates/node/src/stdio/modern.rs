@@ -36,12 +36,11 @@ impl Modern {
         })
     }
 
-    /// Leaves out subscriptions, which do not end by themselves.
+    /// Returns the requests in flight without subscriptions, which do not end by themselves.
     pub(super) fn in_flight(&self) -> &InFlightRequests {
         &self.in_flight
     }
 
-    /// Returns whether the request was in flight.
     pub(super) fn cancel(&self, id: &RequestId) -> bool {
         self.in_flight.cancel(id) || self.subscriptions.cancel(id)
     }
@@ -64,7 +63,7 @@ impl Modern {
             let cancelled = in_flight.cancelled().clone();
             tokio::select! {
                 biased;
-                // Dropping the exchange closes its stream, which cancels the request.
+                // Dropping `carry` closes the request's stream, which cancels the request.
                 () = cancelled.cancelled() => {}
                 () = this.carry(&request, &in_flight, text) => {}
             }
@@ -199,7 +198,7 @@ impl Modern {
         })
     }
 
-    /// Whether the message is the response. Remembers the schemas of a list of tools.
+    /// Whether the message is the response to the request. Remembers the schemas of a list of tools.
     fn look_at(&self, request: &Request, message: &Message) -> bool {
         let Message::Response(response) = message else {
             return false;

@@ -18,7 +18,7 @@ impl Events {
         }
     }
 
-    /// Cancellation safe.
+    /// Returns the next event. Cancellation safe.
     pub(super) async fn next(&mut self) -> Option<Result<SseEvent, BodyError>> {
         loop {
             match self.parser.next_event() {

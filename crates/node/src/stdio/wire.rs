@@ -47,7 +47,7 @@ impl Wire {
         }
     }
 
-    /// Ignores a client that stopped reading, because the bridge then ends elsewhere.
+    /// Ignores a client that stopped reading, because `stdio::run` then ends the bridge.
     pub(super) async fn deliver(&self, message: Bytes) {
         let _ = self.outbox.send(message).await;
     }
@@ -94,7 +94,8 @@ pub(super) async fn refusal(reply: Reply) -> RpcError {
     refusal_of(status, body)
 }
 
-/// A proxy that sent this answer may have forwarded the request before.
+/// Returns the error for an answer that is no response. If a proxy sent this answer, it may have forwarded the request
+/// before.
 pub(super) fn no_response(kind: Option<&HeaderValue>, body: Bytes, may_have_run: bool) -> RpcError {
     let what = match kind.and_then(|kind| kind.to_str().ok()) {
         _ if body.is_empty() => "nothing".to_owned(),
@@ -110,7 +111,7 @@ pub(super) fn no_response(kind: Option<&HeaderValue>, body: Bytes, may_have_run:
     }
 }
 
-/// Every MCP result must be an object.
+/// Whether a message is valid in MCP, where every result is an object.
 pub(super) fn is_readable(message: &Message) -> bool {
     match message {
         Message::Response(Response { outcome, .. }) => match outcome {
@@ -121,13 +122,12 @@ pub(super) fn is_readable(message: &Message) -> bool {
     }
 }
 
-/// Removes terminal control characters.
 fn shown(value: &str) -> String {
     let plain = value.chars().filter(|letter| !letter.is_control());
     plain.take(SHOWN).collect()
 }
 
-/// The id may be missing.
+/// Returns the error in a JSON-RPC response, whose id may be missing.
 fn own_error(body: Bytes) -> Option<RpcError> {
     RawJson::parse_text(body)
         .ok()

@@ -17,7 +17,7 @@ pub(super) trait Person {
 
     fn tell(&mut self, line: &str);
 
-    /// `None` at the end of the input.
+    /// Returns a line of input, or `None` at its end.
     fn ask(&mut self, question: &str) -> Option<String>;
 }
 
@@ -26,7 +26,7 @@ enum Unanswered {
     Declined,
 }
 
-/// Asks what `answers` leaves open. Returns the `ElicitResult`.
+/// Asks the person for the values that `answers` lacks. Returns the `ElicitResult`.
 pub(super) fn ask(params: &Value, answers: &Answers, person: &mut dyn Person) -> Value {
     let answered = match params["mode"].as_str() {
         Some("url") => visit(params, person),
@@ -121,7 +121,7 @@ fn say(params: &Value, person: &mut dyn Person) {
     person.tell(&format!("The tool asks: {}", plain(message)));
 }
 
-/// The command line cannot give consent.
+/// Asks the person at the terminal for consent, which the command line cannot give.
 fn agree(person: &mut dyn Person, question: &str) -> Result<(), Unanswered> {
     if !person.is_there() {
         person.tell("The tool asks for somebody to agree. Run this in a terminal.");

@@ -10,12 +10,12 @@ use shoal_rpc::proto::worker::v1::{Answer, AnswerTaken, Attach, Cancel, Event, S
 use super::check_failure::{Checked, expect, failed};
 use super::link::{Link, flight_of, kind};
 
-/// Each event costs so many bytes besides its payload.
+/// Bytes of credit that each event costs besides its payload.
 const WEIGHT: u64 = 256;
 
 pub(super) struct CallReader {
     pub(super) number: u64,
-    /// The last read event.
+    /// The number of the last event that was read.
     pub(super) read: u64,
     /// The worker's number for this reader.
     pub(super) reader: u64,
@@ -33,7 +33,7 @@ impl Link {
         Ok(flight)
     }
 
-    /// Reads after an event, as this reader or as a new one (0).
+    /// Reads the events after `after`, as the reader `reader` or, if that is 0, as a new one.
     pub(super) async fn attach(
         &mut self,
         call: &Call,
@@ -110,7 +110,6 @@ impl Link {
         }
     }
 
-    /// Reads to the end of the call.
     pub(super) async fn outcome(&mut self, flight: &mut CallReader) -> Checked<Outcome> {
         loop {
             let event = self.event(flight, "the call's end").await?;
@@ -200,7 +199,7 @@ impl Link {
         self.say(Said::Answer(answer)).await
     }
 
-    /// Drops events before the worker's reply.
+    /// Waits for the worker's reply to an answer. Drops the events before it.
     pub(super) async fn taken(&mut self, flight: &mut CallReader) -> Checked<AnswerTaken> {
         let expected = "an acknowledgement of the answer (answer_taken)";
         loop {
@@ -223,7 +222,7 @@ impl Link {
     }
 }
 
-/// In bytes.
+/// Returns the credit that an event costs, in bytes.
 pub(super) fn cost(event: &Event) -> u64 {
     let payload = match &event.kind {
         Some(Kind::Notification(said)) => said.params.as_ref().map_or(0, |params| params.len()),

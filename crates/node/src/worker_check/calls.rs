@@ -9,7 +9,7 @@ pub(super) const TOKEN: &str = "\"check\"";
 const TIMEOUT_MS: u64 = 60_000;
 
 impl Link {
-    /// The call is not safe to repeat. Its client has a session and all capabilities.
+    /// Makes a call that is not safe to repeat. Its client has a session and all capabilities.
     pub(super) fn call(&self, tool: &str, arguments: Value) -> Call {
         let params = json!({
             "name": tool,
@@ -39,7 +39,7 @@ impl Link {
         }
     }
 
-    /// The call is safe to repeat. Its client has no session.
+    /// Makes a call that is safe to repeat. Its client has no session.
     pub(super) fn repeatable(&self, tool: &str, arguments: Value) -> Call {
         let mut call = self.call(tool, arguments);
         call.durability = Durability::Repeatable.into();
@@ -52,7 +52,7 @@ impl Link {
         call
     }
 
-    /// Reports progress in each step.
+    /// Makes a call of `long_job`, which reports progress in each step.
     pub(super) fn job(&self, steps: u32, interval_ms: u32) -> Call {
         let arguments = json!({ "steps": steps, "interval_ms": interval_ms });
         self.call("long_job", arguments)

@@ -14,7 +14,7 @@ use super::check_failure::Checked;
 use super::listener::WorkerListener;
 
 pub(super) struct Check {
-    /// One word.
+    /// The check's name, one word.
     pub(super) name: &'static str,
     /// The contract's requirement.
     pub(super) about: &'static str,

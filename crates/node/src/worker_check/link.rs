@@ -29,7 +29,7 @@ pub(super) struct Incoming {
 
 #[derive(Clone, Copy, Default)]
 pub(super) struct Setting {
-    /// Limits of this side.
+    /// The limits that the node's welcome announces.
     pub(super) limits: Limits,
     /// Uses the worker's oldest version.
     pub(super) oldest: bool,
@@ -46,14 +46,12 @@ pub(super) struct Link {
     pub(super) announce: Option<Announce>,
     pub(super) load: Option<Load>,
     pub(super) patience: Duration,
-    /// The number of the last flight.
     pub(super) flights: u64,
     /// Whether reading an event grants new credit.
     pub(super) grants: bool,
 }
 
 impl Link {
-    /// Answers the worker's hello with a welcome.
     pub(super) async fn welcome(
         incoming: Incoming,
         setting: Setting,
@@ -107,7 +105,7 @@ impl Link {
         Ok(link)
     }
 
-    /// Splits long messages.
+    /// Sends a message, in fragments if it is long.
     pub(super) async fn say(&self, said: Said) -> Checked {
         let flight = match &said {
             Said::Start(start) => start.flight,
@@ -150,7 +148,7 @@ impl Link {
         }
     }
 
-    /// `None` when the worker has ended its half.
+    /// Returns the next frame. `None` when the worker has ended its half.
     pub(super) async fn next(&mut self, expected: &str) -> Checked<Option<Frame>> {
         loop {
             let (frame, batched) = match self.batch.pop_front() {
@@ -233,7 +231,7 @@ impl Link {
         }
     }
 
-    /// Keeps frames of flights.
+    /// Reads a message, and keeps the frames of flights for later.
     pub(super) async fn read(&mut self, expected: &str) -> Checked {
         let heard = match timeout(self.patience, self.heard.message()).await {
             Ok(Ok(Some(frame))) => frame,
@@ -250,7 +248,7 @@ impl Link {
         Ok(())
     }
 
-    /// Keeps the frames before the answer.
+    /// Waits for the answer to a ping. Keeps the frames before it.
     pub(super) async fn ping(&mut self) -> Checked {
         let nonce = 0x5ca1_ab1e;
         self.say(Said::Ping(Ping { nonce })).await?;

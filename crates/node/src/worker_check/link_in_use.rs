@@ -30,7 +30,6 @@ impl LinkInUse {
         self.spare = None;
     }
 
-    /// Closes the link like a leaving node, and waits until the worker has ended its half.
     pub(super) async fn close(mut self) -> Checked {
         match self.link.take() {
             Some(link) => link.close().await,

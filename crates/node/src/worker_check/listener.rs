@@ -34,7 +34,6 @@ pub(super) struct WorkerListener {
     links: mpsc::Receiver<Incoming>,
     /// The previous check's link.
     spare: Spare,
-    /// Present if the check started the worker.
     pub(super) process: Option<Child>,
 }
 
@@ -144,8 +143,8 @@ impl WorkerListener {
         }
     }
 
-    /// Returns a link with the worker's newest version: the previous one, unless it was cut. After a short link, a
-    /// worker may pause for seconds before it dials again.
+    /// Returns a link with the worker's newest version. Reuses the previous link unless it was cut, because a worker
+    /// may pause for seconds after a short link before it dials again.
     pub(super) async fn link(&mut self) -> Checked<LinkInUse> {
         let spare = self.spare.lock().take();
         if let Some(mut link) = spare {
@@ -158,7 +157,7 @@ impl WorkerListener {
         Ok(LinkInUse::new(link, Some(&self.spare)))
     }
 
-    /// The previous link must have been dropped.
+    /// Returns a new link with this setting. The previous link must have been dropped.
     pub(super) async fn link_with(&mut self, setting: Setting) -> Checked<LinkInUse> {
         self.hang_up();
         let link = self.new_link(setting).await?;
@@ -186,7 +185,7 @@ impl WorkerListener {
         Link::welcome(incoming, setting, &self.address, self.patience).await
     }
 
-    /// The limits are those of this side.
+    /// Returns a new link, on which the node announces these limits.
     pub(super) async fn limited(&mut self, limits: Limits) -> Checked<LinkInUse> {
         let setting = Setting {
             limits,
@@ -200,7 +199,6 @@ impl WorkerListener {
         self.patience * LONG
     }
 
-    /// Ends the worker's process, if the check started it.
     pub(super) async fn stop(&mut self) {
         if let Some(child) = &mut self.process {
             // The process may have ended already.

@@ -20,7 +20,6 @@ pub(super) struct Report {
 #[derive(Serialize)]
 struct Entry {
     name: &'static str,
-    /// The contract's requirement, in short.
     about: &'static str,
     #[serde(flatten)]
     outcome: Outcome,

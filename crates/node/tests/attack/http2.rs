@@ -1,4 +1,4 @@
-//! Client libraries would not send such frames.
+//! HTTP/2 frames that client libraries would not send.
 
 use std::time::Duration;
 

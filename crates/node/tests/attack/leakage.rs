@@ -11,10 +11,10 @@ use shoal_auth::fixture::{AuthorizationServer, SigningKey};
 use crate::harness::{Family, RESOURCE, Request, trusting};
 use crate::process::Server;
 
-/// Breaks a log line, and colours the rest.
+/// Would break a log line and colour the rest, if the log did not escape it.
 const FORGED: &str = "x\r\nFORGED \u{1b}[31m\u{202e}\u{2028}";
 const SECRET: &str = "argument-that-is-secret";
-/// Must not become a metric's series.
+/// A name that clients make up. It must not become a time series of a metric.
 const MADE_UP: &str = "made-up-name";
 
 pub(crate) async fn family() -> Family {

@@ -1,4 +1,4 @@
-//! Foreign URLs that Shoal must not request; upstreams come last.
+//! Foreign URLs that Shoal must not request: in redirects, tokens and resource requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -95,7 +95,7 @@ async fn a_task_is_made_looked_at_and_answers_as_its_call_would_have() {
         .collect();
     assert_eq!(ids, [&other, &task]);
     assert_eq!(listed[1], now);
-    // Tasks belong to the principal, so another session finds them.
+    // Another session does not list the task, but finds it by its id, because the task belongs to the principal.
     let another = Session::open(&server.mcp).await;
     let none = another.ask(&request(3, "tasks/list", json!({}))).await;
     assert_eq!(none["result"], json!({ "tasks": [] }));

@@ -1,4 +1,4 @@
-//! The official servers accept these invalid requests.
+//! Invalid requests that the servers of the official SDKs accept, and Shoal too.
 
 use futures::future::join_all;
 use reqwest::{Client, Method, RequestBuilder, Response};

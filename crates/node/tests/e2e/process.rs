@@ -64,7 +64,6 @@ impl Server {
         server
     }
 
-    /// Waits until the command has printed its addresses.
     pub(crate) async fn announced(mut command: Command) -> Self {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();

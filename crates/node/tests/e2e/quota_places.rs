@@ -24,7 +24,7 @@ async fn server() -> Server {
     Server::start_with(&["--config", config.path()], &environment).await
 }
 
-/// The answer begins at once, and the tool works for a second.
+/// With a progress token, the answer begins at once. The tool works for a second.
 fn job(mut call: Value) -> Value {
     call["params"]["_meta"]["progressToken"] = call["id"].clone();
     call
@@ -52,7 +52,6 @@ async fn never_more_than_two(server: &Server, request: impl Fn(u64) -> RequestBu
                 429 => sleep(Duration::from_millis(20)).await,
                 _ => panic!("{answer:?}"),
             }
-            // Drops the rest of the answer.
             drop(answer);
             most = most.max(running(server).await);
         }

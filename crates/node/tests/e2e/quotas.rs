@@ -192,7 +192,8 @@ async fn a_websocket_is_no_way_around() {
         assert_eq!(refused["id"], id);
         expect_used_up(&refused, "some");
     }
-    // A WebSocket's handshake and each of its messages count. Two opened the session.
+    // The handshake and each message count. The handshake and the two messages that opened the session left two of
+    // five.
     let five = demo("doors", "per = 'address'\nrate = '1/h'\nburst = 5");
     let (_server, mut client) = open(&five).await;
     for id in 1..3 {

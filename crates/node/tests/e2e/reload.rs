@@ -96,7 +96,7 @@ async fn a_call_that_runs_ends_as_it_began() {
     let changed = fixture("slow", "env = { FORM = 'two' }");
     config.write(&[fixture("same", ""), changed].concat());
     server.signal(Signal::SIGHUP);
-    // The former process has no more calls.
+    // From this line of the log on, new calls go to the new process. The first call still runs in the former one.
     until(async || server.log().contains("has taken over")).await;
     let new = seen.call("slow_process", "").await;
     assert_ne!(new, old);
@@ -213,7 +213,7 @@ async fn a_pool_goes_on_until_its_new_form_is_ready_also_when_the_process_ends_b
     until(async || waiting().await.as_array().unwrap().len() == 1).await;
     assert_eq!(seen.call("same_process", "").await, pid);
     assert_eq!(server.readiness().await.0, 200);
-    // Shoal gives up the change in between.
+    // The next change replaces the one that waits.
     config.write(&fixture("same", ""));
     server.signal(Signal::SIGHUP);
     until(async || waiting().await == json!([])).await;

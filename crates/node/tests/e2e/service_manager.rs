@@ -70,7 +70,6 @@ async fn a_service_manager_hears_that_a_process_is_ready_reloads_lives_and_stops
     assert!(says(&ready, "STATUS=ready"), "{ready}");
     assert_eq!(server.readiness().await.0, 200);
     assert!(!before.iter().any(|said| says(said, "STATUS=ready")));
-    // Keep-alives come repeatedly.
     for _ in 0..3 {
         manager.hears("WATCHDOG=1").await;
     }

@@ -26,7 +26,7 @@ impl Collector {
         (collector, url)
     }
 
-    /// Protobuf keeps texts readable.
+    /// Whether an export contains a text, which Protobuf encodes as it is.
     pub(crate) fn has(&self, path: &str, text: &str) -> bool {
         let all = self.0.lock().unwrap();
         all.iter().any(|(to, body)| {

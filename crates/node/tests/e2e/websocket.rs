@@ -60,7 +60,6 @@ impl Client {
         })
     }
 
-    /// Resumes the session after the last event.
     async fn resumed(self, server: &Server) -> Self {
         let (session, last) = (&self.session, &self.last);
         let mut protocols = format!("mcp.resume, mcp.session.{session}");

@@ -1,5 +1,5 @@
 //! For `scripts/test composed`: serves the handler of a program without Shoal (`interop/rmcp/src/bin/ledger.rs`) as a
-//! worker. `ledger HOST:PORT` joins that node's cluster.
+//! worker. `ledger HOST:PORT` joins the cluster of the node at this address.
 
 use std::error::Error;
 use std::process::ExitCode;

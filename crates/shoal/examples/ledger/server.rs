@@ -1,4 +1,5 @@
-//! Records its tool runs in a ledger, for `interop/composed`. Another program serves it over stdio, unchanged.
+//! Records its tool runs in a ledger, for `interop/composed`. A program without Shoal serves this file over stdio,
+//! unchanged.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

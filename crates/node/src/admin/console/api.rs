@@ -1,4 +1,4 @@
-//! Every answer is bounded and uncached.
+//! The console's API. Every answer is bounded and uncached.
 
 use std::str::FromStr as _;
 use std::sync::Arc;

@@ -48,7 +48,7 @@ impl OperatorEdge {
         }
     }
 
-    /// `known` is a node's description of the tool.
+    /// Calls a tool. `known` is its description, if a node knows the tool.
     pub(super) async fn call(
         &self,
         name: &str,

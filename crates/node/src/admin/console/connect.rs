@@ -38,7 +38,7 @@ impl ClientEndpoint {
         }
     }
 
-    /// The browser reached this process under the name `host`.
+    /// Returns the page's data for a browser that reached this process under the name `host`.
     fn shown(&self, host: Option<&str>) -> Shown {
         let url = self.url.as_deref().map(|url| reachable(url, host));
         let credential = match self.mode {
@@ -68,7 +68,7 @@ async fn connect(State(endpoint): State<Arc<ClientEndpoint>>, headers: HeaderMap
     answer(StatusCode::OK, &endpoint.shown(host))
 }
 
-/// Uses the operator's `Host` header if the listener has no address of its own.
+/// Replaces an unspecified address (`0.0.0.0`) in the URL by the host of the operator's request.
 fn reachable(url: &str, host: Option<&str>) -> String {
     let named = || {
         let mut named = Url::parse(url).ok()?;
@@ -133,7 +133,7 @@ mod tests {
         for (mode, with_token) in [
             (AuthMode::None, &[][..]),
             (AuthMode::Tokens, &all[..]),
-            // It starts `shoal stdio`, which cannot log in.
+            // Claude Desktop starts `shoal stdio`, which cannot log in.
             (AuthMode::OAuth, &["Claude Desktop"][..]),
         ] {
             let found = endpoint(Some("http://10.0.0.1:8080/mcp"), mode).shown(None);

@@ -16,7 +16,7 @@ use crate::config::{Operator, OperatorRole, Secret};
 /// Every change requires this header, which forms and pages of other origins cannot send.
 pub(super) const ACTION: HeaderName = HeaderName::from_static("x-shoal-console");
 
-/// The page inserts clients' text as text, and this policy also stops scripts in it.
+/// The page inserts clients' text as text only. If a script got in nevertheless, this policy would stop it.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
      frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
@@ -77,7 +77,7 @@ impl Guard {
     }
 }
 
-/// `by` is `None` if the user is unknown.
+/// Audits a request. `by` is `None` if the user is unknown.
 fn tell(by: Option<&By>, method: &Method, path: &str, status: StatusCode) {
     audit::record(Kind::Admin, |event| {
         event

@@ -25,7 +25,6 @@ pub(super) fn of(schema: &Schema, value: &Value, path: &SettingPath) -> Option<S
     }
 }
 
-/// The kind of accepted value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,

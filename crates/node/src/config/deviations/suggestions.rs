@@ -63,7 +63,7 @@ impl Suggestions {
             .iter()
             .filter(|setting| setting.last().is_some_and(|last| plain(last) == plain(key)));
         let same: Vec<Vec<String>> = same.map(|setting| as_in(setting, &keys)).collect();
-        // The pool that is meant is unknown.
+        // A setting of a pool is no suggestion, because the pool that is meant is unknown.
         let same: Vec<Vec<String>> = same
             .into_iter()
             .filter(|it| !it.iter().any(|key| key == ANY))
@@ -104,7 +104,7 @@ pub(super) fn nearest<'a>(key: &str, known: &'a [String]) -> Option<&'a str> {
     (distance <= enough).then_some(name.as_str())
 }
 
-/// `allowedHosts` and `allowed-hosts` become `allowed_hosts`.
+/// `allowedHosts`, `allowed-hosts` and `allowed_hosts` all become `allowedhosts`.
 fn plain(name: &str) -> String {
     let letters = name.chars().filter(|letter| letter.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()

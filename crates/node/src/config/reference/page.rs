@@ -50,12 +50,12 @@ shoal: the configuration has 3 errors
 ```
 ";
 
-/// Minimum equal rows to replace by a link.
+/// Minimum number of rows, equal to rows of an earlier section, to replace by a link to it.
 const FEWEST_SHARED: usize = 3;
-/// Minimum within a table of the configuration.
+/// The same minimum for two sections of one table of the configuration.
 const FEWEST_SHARED_NEAR: usize = 2;
 
-/// The description begins so if the setting is named like the one before it, and `_per_principal`. Both share a row.
+/// Begins the description of a setting `NAME_per_principal` that follows the setting `NAME`. Both share a row.
 const PER_PRINCIPAL: &str = "For each principal: ";
 
 /// Returns the page.
@@ -112,7 +112,7 @@ impl Page {
         }
     }
 
-    /// Links to an earlier section with the same settings.
+    /// Writes a section, with a link in place of rows that an earlier section has.
     fn table(&mut self, title: &str, text: String, schema: &Value) {
         let _ = write!(self.text, "\n## `{title}`\n\n{text}\n");
         let rows = rows(schema);
@@ -135,7 +135,7 @@ impl Page {
         self.sections.push((title.to_owned(), rows));
     }
 
-    /// The section with the most of these rows, if it has enough.
+    /// Returns the section that has most of these rows, if it has enough of them.
     fn nearest(
         &self,
         title: &str,
@@ -208,7 +208,7 @@ fn has_section(schema: &Value) -> bool {
     is_object && schema.get("properties").is_some()
 }
 
-/// Whether the value is a table of such tables, under the operator's names.
+/// Whether the value is a table of tables of settings, under the operator's names.
 fn holds_sections(schema: &Value) -> bool {
     schema.get("additionalProperties").is_some_and(has_section)
 }

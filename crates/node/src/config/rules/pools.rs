@@ -6,9 +6,9 @@ use super::{Backend, Broken, Settings};
 
 /// Maximum characters of a tool's name (2025-11-25 and later, Tools, Tool Names).
 const LONGEST_NAME: usize = 128;
-/// Maximum characters, which leave room for the backend's own names.
+/// Maximum characters of a prefix, which leave room for the backend's own names.
 const LONGEST_PREFIX: usize = 64;
-/// Maximum characters, because certificates contain pools as DNS labels.
+/// Maximum characters of a pool's name, because certificates contain pools as DNS labels.
 pub const LONGEST_POOL_NAME: usize = 63;
 
 pub(super) fn pools(settings: &Settings, broken: &mut Broken) {

@@ -47,7 +47,7 @@ pub(super) fn addresses(settings: &Settings, broken: &mut Broken) {
     );
 }
 
-/// A name that no header can contain would exclude the clients that it is meant for.
+/// Checks names of hosts and origins. A name that no header can contain would exclude the clients that it is meant for.
 pub(super) fn names(settings: &Settings, broken: &mut Broken) {
     let server = &settings.server;
     let hosts = [

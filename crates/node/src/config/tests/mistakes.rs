@@ -402,7 +402,7 @@ fn each_mistake_in_a_file_is_answered_with_its_place_and_what_to_write() {
     }
 }
 
-/// Removing an unreadable value may make its table break a rule.
+/// To check the rest, Shoal removes an unreadable value. If its table then breaks a rule, this is no second mistake.
 #[test]
 fn a_value_that_cannot_be_read_is_told_of_once() {
     for mistake in [

@@ -168,7 +168,7 @@ async fn every_row_is_answered_as_it_says() {
             }
         }
     }
-    // This request exceeds the tests' limit on headers.
+    // The next test covers this row, which needs a higher limit on headers.
     rows.remove("target over 65,534 bytes").unwrap();
     assert!(rows.is_empty(), "without a test: {rows:?}");
 }
@@ -196,7 +196,7 @@ async fn a_long_target_is_refused_in_words() {
     assert!(answer.contains(message[0]), "{answer}");
 }
 
-/// A proxy's one request must not be served as two.
+/// A proxy may take both requests for one, so the second must not be served.
 #[tokio::test]
 async fn nothing_is_served_behind_a_request_in_doubt() {
     let (address, _server) = serve();

@@ -43,7 +43,7 @@ impl Files {
         files
     }
 
-    /// Valid until this year begins.
+    /// Issues a certificate that is valid until the year `until` begins.
     fn issue(&self, until: i32) -> (String, String) {
         let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
         params.not_before = date_time_ymd(2020, 1, 1);
@@ -311,7 +311,7 @@ fn files_that_cannot_be_used_are_named() {
         "{}",
         refused()
     );
-    // Self-signed, as simple tools make certificates.
+    // A self-signed certificate, as simple tools make it, is accepted.
     files.write("tls.crt", &files.authority.pem());
     files.write("tls.key", &files.authority.key().serialize_pem());
     assert!(ListenerTls::open(files.settings()).is_ok());

@@ -28,7 +28,7 @@ pub(crate) enum Followed {
 }
 
 impl Tasks {
-    /// The response to the subscription means that it has ended.
+    /// Handles a response. If it answers the subscription, the subscription has ended.
     pub(super) fn response(&mut self, id: &Value) {
         if self.listening.is_some_and(|listening| *id == listening) {
             self.listening = None;
@@ -114,7 +114,7 @@ impl Client {
         Ok(true)
     }
 
-    /// `None` when it is time to poll.
+    /// Waits for the task's news. `None` when it is time to poll.
     async fn news(&mut self, poll_interval: &Value) -> Option<Value> {
         if self.tasks.listening.is_none() && self.tasks.told.is_none() {
             let interval = poll_interval.as_u64().unwrap_or(POLL_INTERVAL_MS);
@@ -124,7 +124,7 @@ impl Client {
         timeout(ASKED_ANYWAY, self.told()).await.ok().flatten()
     }
 
-    /// `None` when the subscription has ended.
+    /// Waits for a notification about the task. `None` when the subscription has ended.
     async fn told(&mut self) -> Option<Value> {
         loop {
             if let Some(task) = self.tasks.told.take() {

@@ -111,7 +111,7 @@ impl Exchange for RemoteExchange {
     }
 }
 
-/// reqwest's own text omits the causes.
+/// Returns an error with its causes, which reqwest's own text omits.
 fn whole_story(error: &reqwest::Error) -> String {
     let mut story = error.to_string();
     let mut cause = error.source();

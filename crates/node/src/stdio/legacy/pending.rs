@@ -22,7 +22,6 @@ impl Pending {
         self.0.retain(|(pending, _)| pending != id);
     }
 
-    /// Records an attempt for these requests.
     pub(super) fn attempted(&self, unreached: Option<Unreached>) {
         for (_, request) in &self.0 {
             request.attempted(unreached.clone());

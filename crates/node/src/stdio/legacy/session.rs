@@ -5,7 +5,7 @@ use shoal_protocol::{
     MCP_PROTOCOL_VERSION, MCP_SESSION_ID, Method, RawJson, RawObject, Request, RequestId,
 };
 
-/// Empty until `initialize` is answered.
+/// The server's session, without id and version until `initialize` is answered.
 #[derive(Default)]
 pub(super) struct Session(Mutex<SessionReplay>);
 
@@ -25,7 +25,7 @@ impl Session {
         known.id.is_some() || known.version.is_some()
     }
 
-    /// `None` for a server without sessions.
+    /// Returns the session's id. `None` before the answer to `initialize`, and for a server without sessions.
     pub(super) fn key(&self) -> Option<HeaderValue> {
         self.0.lock().id.clone()
     }
@@ -88,7 +88,7 @@ impl Session {
         }
     }
 
-    /// Returns whether the client was not initialized before.
+    /// Records `notifications/initialized`. Returns whether it is the first one of the session.
     pub(super) fn note_initialized(&self) -> bool {
         !std::mem::replace(&mut self.0.lock().initialized, true)
     }

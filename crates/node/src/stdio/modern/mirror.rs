@@ -84,7 +84,7 @@ impl ListPage {
         }
     }
 
-    /// `None` after the last page.
+    /// Returns the parameters of the next request; `None` after the last page.
     pub(super) fn params(&self) -> Option<RawJson> {
         if !self.more {
             return None;

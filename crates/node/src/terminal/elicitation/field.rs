@@ -31,7 +31,7 @@ impl Field<'_> {
         plain(&text)
     }
 
-    /// `None` if the answer leaves the field out.
+    /// Reads the value from an answer's line. `None` if the answer leaves the field out.
     ///
     /// # Errors
     /// Why the line is not a valid value.
@@ -82,7 +82,7 @@ impl Field<'_> {
         let values = schema["enum"].as_array().into_iter().flatten();
         let plain = values.enumerate().map(|(at, value)| Choice {
             value,
-            // Clients of 2025-06-18 know titles by this name.
+            // Revision 2025-06-18 gives titles by this name.
             title: schema["enumNames"][at]
                 .as_str()
                 .map_or_else(|| word(value), str::to_owned),

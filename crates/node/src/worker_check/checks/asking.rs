@@ -113,7 +113,8 @@ pub(super) async fn session_state_again(listener: &mut WorkerListener) -> Checke
     let (ask, first) = link.wish(&mut flight).await?;
     link.hang_up();
     let mut link = listener.link().await?;
-    // Attaches after the event, because its answer may be lost with the node that gave it.
+    // Attaches after the request's event. The worker must repeat the request, because the node that was lost may have
+    // answered it.
     let mut again = link.attach(&call, flight.read, 0).await?;
     let (same, second) = link.wish(&mut again).await?;
     let right = ask == same && first == second;

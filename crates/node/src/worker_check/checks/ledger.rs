@@ -25,7 +25,7 @@ pub(super) async fn same_call(listener: &mut WorkerListener) -> Checked {
     let before = count(&mut link).await?;
     let call = counting(&link);
     let mut flights = [link.start(&call).await?, link.start(&call).await?];
-    // The second start takes the call over. The worker may report that to the first.
+    // The second start takes the call over. The worker may report this to the first reader.
     let first = link.text(&mut flights[1]).await?;
     let mut again = link.start(&call).await?;
     let second = link.text(&mut again).await?;

@@ -29,7 +29,7 @@ pub(super) async fn attach_after(listener: &mut WorkerListener) -> Checked {
     let call = link.job(4, 1);
     let mut flight = link.start(&call).await?;
     link.outcome(&mut flight).await?;
-    // The read checks the event's number.
+    // `text` checks the numbers of the events that it reads.
     let mut late = link.attach(&call, 3, 0).await?;
     let text = link.text(&mut late).await?;
     expect(text == done(4), done(4), text)?;
