@@ -23,6 +23,8 @@ pub(crate) struct AwaitingCall {
 }
 
 impl Awaiting {
+    /// Enters a call.
+    ///
     /// # Errors
     /// Too many calls wait, in total or of this principal.
     pub(crate) fn enter(

@@ -28,18 +28,17 @@ pub(crate) struct LiveSession {
     pub(crate) id: SessionId,
     pub(crate) principal: Principal,
     pub(crate) transport: SessionTransport,
-    /// Milliseconds since 1970, if known.
+    /// In milliseconds since 1970, if known.
     pub(crate) opened_at: Option<u64>,
     pub(crate) epoch: Epoch,
-    /// The epoch that workers see. If the store has lost a later claim that a worker knows, the rank exceeds that
-    /// claim's epoch.
+    /// The epoch that workers see. It exceeds any epoch of a lost claim that a worker knows.
     rank: AtomicU64,
     pub(crate) node: Weak<Node>,
     pub(crate) streams: Arc<Streams>,
     pub(crate) share: Arc<Share>,
-    /// Milliseconds of the node's clock.
+    /// In milliseconds of the node's clock.
     pub(crate) last_used: AtomicU64,
-    /// Milliseconds of the node's clock.
+    /// In milliseconds of the node's clock.
     pub(crate) last_saved: AtomicU64,
     pub(crate) actor: ActorSlot,
     core: StateLock<SessionCore>,
@@ -55,7 +54,7 @@ struct SessionCore {
     closed: bool,
 }
 
-/// The session takes no more inputs. The caller must find it again.
+/// The session accepts no inputs: find it again.
 #[derive(Debug)]
 pub(crate) struct Closed;
 
@@ -98,8 +97,7 @@ impl LiveSession {
         })
     }
 
-    /// Applies an input and returns the effect to carry out. If the effect admitted a call, dropping it ends the
-    /// call.
+    /// Returns the effect to carry out. Dropping it ends a call that it admitted.
     pub(crate) fn apply(&self, input: Input) -> Result<Effect, Closed> {
         let facts = self.facts.borrow().clone();
         let applied = self.core.with(|core| {
@@ -224,7 +222,7 @@ impl LiveSession {
         self.admitted.count()
     }
 
-    /// Counts calls that run or whose answers are not written yet.
+    /// Counts running calls, and those whose answers are not written yet.
     pub(crate) fn held(&self) -> usize {
         self.admitted.held()
     }

@@ -1,5 +1,5 @@
-//! Totals of an amount, for the node and by principal. Only a [`Portion`] changes them, by its own amount, so that no
-//! total falls below what is held.
+//! Only a [`Portion`] changes the granted totals, by its own amount, so a total cannot fall below
+//! what is held.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ pub(crate) struct Totals {
     of: DashMap<Principal, u64>,
 }
 
-/// A share of the totals, which is given back on drop.
+/// Given back on drop.
 #[derive(Debug)]
 pub(crate) struct Portion {
     totals: Arc<Totals>,
@@ -42,8 +42,7 @@ impl Totals {
         portion
     }
 
-    /// # Errors
-    /// The limit that was reached.
+    /// Fails with the limit that was reached.
     pub(crate) fn take_one(
         self: &Arc<Self>,
         principal: &Principal,
@@ -60,7 +59,7 @@ impl Totals {
         *own += 1;
         portion.amount = 1;
         let exceeded = *own > most_own;
-        // Unlocked first, because dropping the portion locks the entry.
+        // Dropping a portion takes the lock.
         drop(own);
         match exceeded {
             true => Err(Exceeded::Own),

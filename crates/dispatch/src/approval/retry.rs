@@ -89,7 +89,7 @@ impl AskedCall {
             ledger: ledger @ Some(_),
         }) = self.at
         else {
-            // Without a ledger, the worker does not remember ids, so the call may only run if a repeat is safe.
+            // Without a ledger, the worker does not remember ids, so only a call that is safe to repeat may run.
             return call.repeat == Repeat::Safe;
         };
         if view.member(&worker).is_none() {

@@ -118,8 +118,7 @@ impl ParkingLot {
         })
     }
 
-    /// Parks a call until a request wakes it, the parking time ends, or its events break off. The end of the time
-    /// cancels the call.
+    /// Parks a call until a request wakes it, its events break off, or the parking time ends, which cancels it.
     pub(super) fn park(self: &Arc<Self>, principal: Principal, parked: Parked) -> Result<(), Full> {
         let id = parked.worker_call.call();
         let (keeper, asked) = oneshot::channel();

@@ -23,6 +23,8 @@ pub(crate) fn complete(method: &Method, outcome: &CallOutcome) -> Option<Typed> 
     }
 }
 
+/// Tells a complete result from one that asks the client.
+///
 /// # Errors
 /// -32603 if the backend violates the protocol.
 pub(super) fn judge(method: &Method, result: &RawJson) -> Result<Judged, RpcError> {

@@ -52,8 +52,8 @@ fn names(capabilities: &RawJson) -> Vec<String> {
 }
 
 impl Catalog {
-    /// Prefers pools that declare the extension, then the pool that has the tool or resource of the
-    /// parameters, then the first pool.
+    /// Prefers pools that declare the extension, then the pool that has the parameters' resource, tool or prompt,
+    /// then the first pool.
     pub(crate) fn extension(
         &self,
         method: &str,

@@ -124,7 +124,7 @@ impl Registry {
         let registered = self.workers.remove(id)?;
         self.departed.left(id);
         let pool = registered.announcement.pool.clone();
-        // Read here, because [`hear`](Self::hear) may not have got the announcement of the removal yet.
+        // Read here, because `hear` may not have got the announcement of the removal yet.
         let removed = registered.worker.announcement().borrow().is_removed();
         if let Some(listed) = self.pools.get_mut(&pool) {
             listed.removed = removed;

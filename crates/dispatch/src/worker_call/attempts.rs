@@ -24,7 +24,7 @@ pub(crate) struct NotStarted {
 }
 
 impl NotStarted {
-    /// Ends the attempts. Counts the call as refused if certainly no worker has executed it.
+    /// Ends the attempts. Counts the call as refused if no worker can have executed it.
     pub(crate) fn give_up(self) -> CallFailure {
         if self.failure.retry() == Retry::Always {
             metrics().pools.shed(&self.pool, self.reason);

@@ -338,7 +338,7 @@ async fn a_call_whose_worker_was_let_go_is_told_at_once() {
     let mut running = setting.start(legacy("t", json!({}))).await.unwrap();
     running.events.next().await.unwrap();
     worker.connect(false);
-    // Nobody waits for a worker that was removed, because the removal has already waited for it.
+    // The code that removes a worker has already waited for it, so Shoal must not wait again.
     setting.dispatch.remove_worker(&WorkerId::new("w1"));
     let begun = Instant::now();
     breaks.notify_one();

@@ -404,7 +404,7 @@ async fn a_resource_that_one_caller_sees_is_not_subscribed_to() {
         assert_eq!(refused.code, code::METHOD_NOT_FOUND, "{refused:?}");
         assert!(refused.message.contains("read the resource again"));
     }
-    // Without a caller, as for a session that has moved, it is refused too.
+    // A renewed subscription, which has no caller, is refused too.
     let again = setting.dispatch.subscribe(None, "alices").await;
     assert_eq!(again.unwrap_err().code, code::METHOD_NOT_FOUND);
     let shared = PoolCatalog {

@@ -103,7 +103,7 @@ async fn a_retry_on_another_node_wakes_the_call_at_its_worker() {
     assert!(story.cancelled.lock().is_empty());
 }
 
-/// The call may become a task first, whose questions these answers must not wait for.
+/// The call may become a task before it repeats its questions, so the answers must not wait for them.
 #[tokio::test(start_paused = true)]
 async fn the_answers_are_on_their_way_to_the_worker_before_the_questions_come_again() {
     let (tell, mut told) = mpsc::unbounded_channel();

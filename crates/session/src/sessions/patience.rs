@@ -3,11 +3,12 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// The longest wait in several outages, as a multiple of that in one.
+/// A multiple of the longest single outage.
 const OUTAGES: u32 = 3;
 
-/// How long sessions that leave together wait for the store. They share this time, so that an outage delays them
-/// once. If the store comes and goes, they wait at most [`OUTAGES`] times as long.
+/// How long sessions that leave together wait for the store. They share this time, so that an
+/// outage delays them once. A store that comes and goes delays them [`OUTAGES`] times as long at
+/// most.
 pub(crate) struct Patience {
     most: Duration,
     waited: Mutex<Waited>,

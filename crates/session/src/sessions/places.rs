@@ -1,4 +1,4 @@
-//! Limits a node's sessions. Each session takes a place, which is free again on drop.
+//! Each place belongs to one session and is free again on drop.
 
 use std::sync::Arc;
 
@@ -27,17 +27,17 @@ impl Places {
 
     pub(crate) fn take(&self, principal: &Principal) -> Result<Place, GatewayError> {
         let own = match *principal == Principal::anonymous() {
-            // No limit per principal without authentication, because all callers are then one principal.
+            // Without authentication, all callers are one principal.
             true => usize::MAX,
             false => self.config.limits.sessions_per_principal,
         };
         self.take_within(principal, own)
     }
 
-    /// Takes a place without the principal's limit, because another node admitted the session.
+    /// Ignores the principal's limit, because another node admitted the session.
     ///
     /// # Errors
-    /// The node's limit is reached.
+    /// If the node's limit is reached.
     pub(crate) fn take_over(&self, principal: &Principal) -> Result<Place, GatewayError> {
         self.take_within(principal, usize::MAX)
     }

@@ -1,7 +1,8 @@
-//! Changes of lists and resources. Without a listener, a session remembers only *that* they changed.
+//! Without a listener, a session remembers only *that* lists and resources changed.
 //!
-//! While a client listens, a changed list is not recorded: Shoal tells the listener directly, and `announced` stays.
-//! So a client that listens again gets the news through the log, unless it has fetched the list.
+//! For a changed list, an idle session writes no record: `announced` stays, and Shoal tells the
+//! listener directly. A client that listens again gets the news through the log, unless it has
+//! fetched the list.
 
 use bytes::Bytes;
 use shoal_ports::ServerFacts;
@@ -15,7 +16,7 @@ const LISTS: [Method; 3] = [
     Method::PromptsListChanged,
 ];
 
-/// Messages to log on the standalone stream.
+/// To log on the standalone stream.
 #[derive(Debug, Default)]
 pub(crate) struct News {
     pub(crate) lists: Vec<Bytes>,
@@ -56,7 +57,7 @@ impl SessionState {
         }
     }
 
-    /// Notes a new listener. Returns the news that it may not know, to be logged.
+    /// Returns news to log that the listener may not know.
     pub(super) fn listening(&mut self, reader: u64, facts: &ServerFacts) -> Effect {
         self.listener = self.listener.max(Some(reader));
         if self.record.handshake.is_none() {
@@ -94,7 +95,7 @@ impl SessionState {
         self.record.announced = versions;
     }
 
-    /// Keeps updates that could not be logged for the next listener.
+    /// Keeps resources' updates for the next listener.
     pub(super) fn unannounced(&mut self, resources: Vec<String>) {
         let subscriptions = &self.record.subscriptions;
         let wanted = resources

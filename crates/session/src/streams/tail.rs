@@ -20,7 +20,7 @@ pub(crate) struct Tail {
     opened: EventId,
     state: Mutex<TailState>,
     changed: Notify,
-    /// Connections that read: one, and for a short time also the one before it.
+    /// Reading connections: one, and briefly the previous one.
     readers: AtomicUsize,
 }
 
@@ -44,11 +44,11 @@ struct TailState {
 pub(crate) enum Next {
     Events(Vec<LoggedEvent>, bool),
     Passing(Vec<Bytes>),
-    /// The reader must read this many events from the log first.
+    /// Events to read from the log.
     Behind(usize),
     Nothing,
     Close(Duration),
-    /// Another connection reads now, or the stream was abandoned.
+    /// Another connection reads, or the stream was abandoned.
     Over,
 }
 
@@ -109,8 +109,7 @@ impl Tail {
         }
     }
 
-    /// Returns what this node knows about the stream, for a store that lost some of it. The caller must hold the
-    /// [`turn`](Self::turn).
+    /// For a store that lost some of the stream. The caller must hold the [`turn`](Self::turn).
     pub(super) fn to_open_stream(&self) -> OpenStream {
         let state = self.state.lock();
         let last = state.last;
@@ -143,7 +142,7 @@ impl Tail {
         (self.opened.sequence == 0 && first == 1).then_some(self.opened)
     }
 
-    /// Returns the position after which the tail has all events.
+    /// The tail has all events after this position.
     pub(super) fn before_recent(&self) -> Option<EventId> {
         let state = self.state.lock();
         let first = state.recent.front()?.id;
@@ -220,7 +219,7 @@ impl Tail {
     pub(super) fn take_over(&self) -> u64 {
         let mut state = self.state.lock();
         state.reader += 1;
-        // A new reader gets such messages from the log.
+        // A new reader gets this news from the log.
         state.passing.clear();
         let reader = state.reader;
         drop(state);
@@ -228,7 +227,7 @@ impl Tail {
         reader
     }
 
-    /// Closes the present reader after the events so far (SEP-1699).
+    /// Closes after the events so far (SEP-1699).
     pub(crate) fn close_reader(&self, retry: Duration) {
         let mut state = self.state.lock();
         state.close = Some((state.reader, retry));
@@ -252,7 +251,7 @@ impl Tail {
         self.changed.notify_waiters();
     }
 
-    /// Resolves at the first change after the caller has enabled the future.
+    /// Resolves at the first change after the future was enabled.
     pub(super) fn changed(&self) -> Notified<'_> {
         self.changed.notified()
     }

@@ -16,11 +16,11 @@ pub enum Fate {
     Works,
     /// Acknowledged but not done.
     Lost,
-    /// Not done, and the node is told so.
+    /// Known not to be done.
     Away,
-    /// Not done, but the node is told that the outcome is unknown.
+    /// Not done, with an unknown outcome.
     Unconfirmed,
-    /// Done, but the node is told that the outcome is unknown.
+    /// Done, with an unknown outcome.
     Seen,
     Full,
 }
