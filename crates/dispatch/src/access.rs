@@ -72,13 +72,13 @@ impl Access {
         self.0.as_ref()?.allows.as_ref()?.take()
     }
 
-    /// Records only denials, because the audit trail has the earlier decision.
+    /// Records only denials from now on, because the audit trail has the first decision.
     pub(crate) fn once_more(self) -> Self {
         let tells = Tells::Denials;
         Self(self.0.map(|asked| Asked { tells, ..asked }))
     }
 
-    /// Returns access to everything, for work that Shoal allowed at the caller's request.
+    /// Returns access to everything, for work that the rules have already allowed, or decide about later.
     pub(crate) fn granted() -> Self {
         Self(None)
     }

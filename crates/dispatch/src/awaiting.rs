@@ -1,4 +1,4 @@
-//! Autoscalers read the number of calls that wait for a worker.
+//! Limits and counts the calls that wait for a worker. Autoscalers read the count.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 #[derive(Default)]
 pub(crate) struct Awaiting(Arc<Mutex<HashMap<Arc<str>, Shares>>>);
 
-/// A waiting call's place, which is freed on drop.
+/// A place among the waiting calls, which is freed on drop.
 pub(crate) struct AwaitingCall {
     all: Arc<Mutex<HashMap<Arc<str>, Shares>>>,
     pool: Arc<str>,
@@ -23,7 +23,10 @@ pub(crate) struct AwaitingCall {
 }
 
 impl Awaiting {
-    /// Fails at the limit on waiting calls.
+    /// Enters a call.
+    ///
+    /// # Errors
+    /// Too many calls wait, in total or of this principal.
     pub(crate) fn enter(
         &self,
         pool: &Arc<str>,

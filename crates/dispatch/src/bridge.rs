@@ -1,9 +1,9 @@
 //! Bridges the protocol's eras.
 //!
-//! | client ↓ backend → | asks mid-call | returns `InputRequiredResult` |
+//! | client ↓ backend → | asks during the call | returns `InputRequiredResult` |
 //! |---|---|---|
-//! | legacy | passed on | [`legacy`]: asked in events, then called again |
-//! | modern | [`modern`]: parked in the [`parking`] lot | [`modern`]: passed on, its state sealed |
+//! | legacy | passes the question on | [`legacy`]: asks the client, then calls the backend again |
+//! | modern | [`modern`]: parks the call in the [`parking`] lot | [`modern`]: passes the result on with a sealed state |
 
 mod allowance;
 mod input;

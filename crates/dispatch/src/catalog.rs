@@ -52,7 +52,7 @@ use crate::shape::Shaping;
 
 pub(crate) struct Readings {
     pub(crate) whole: Vec<String>,
-    /// Spellings with folded case and slashes.
+    /// The spellings with folded case and repeated slashes.
     pub(crate) loose: Vec<String>,
 }
 
@@ -72,9 +72,9 @@ pub(crate) struct Catalog {
     /// Pools by their resources' URIs.
     resources: HashMap<String, Arc<str>>,
     templates: Vec<(UriTemplate, Arc<str>)>,
-    /// Pools that offer or declare resources.
+    /// Pools that list resources or declare the capability.
     resource_pools: Vec<Arc<str>>,
-    /// Pools that offer or declare prompts.
+    /// Pools that list prompts or declare the capability.
     prompt_pools: Vec<Arc<str>>,
     resource_filters: HashMap<Arc<str>, ResourceFilter>,
     titles: HashMap<Arc<str>, String>,
@@ -82,7 +82,7 @@ pub(crate) struct Catalog {
     extension_pools: Vec<ExtensionPool>,
     pub(crate) requires_tasks: bool,
     lists: Lists,
-    /// Equal on every node with the same offer.
+    /// Digests of the lists, equal on every node whose pools offer the same.
     pub(crate) versions: [u64; 3],
     pub(crate) conflicts: Vec<Conflict>,
     pub(crate) degraded: Vec<Degraded>,
@@ -129,7 +129,7 @@ impl Catalog {
         self.prompts.get(name)
     }
 
-    /// Returns the only pool with prompts, which may have unlisted ones.
+    /// Returns the pool with prompts if it is the only one, because it may have unlisted prompts.
     pub(crate) fn only_pool_of_prompts(&self) -> Option<&Arc<str>> {
         match self.prompt_pools.as_slice() {
             [only] => Some(only),
@@ -137,8 +137,8 @@ impl Catalog {
         }
     }
 
-    /// Finds the pool that lists a URI, else the first with a matching template, else the only pool
-    /// with resources, which may have unlisted ones.
+    /// Finds the pool that lists a URI, else the first with a matching template, else the pool with resources if it
+    /// is the only one, because it may have unlisted resources.
     pub(crate) fn resource(&self, uri: &str) -> Option<&Arc<str>> {
         let of_template = || {
             self.template_pool(|template, pool| template.matches(uri) && self.offers_of(pool, uri))
@@ -175,7 +175,7 @@ impl Catalog {
         }
     }
 
-    /// Estimates bytes, without data shared with pools.
+    /// Estimates the catalog's bytes, without the data that it shares with its pools.
     pub(crate) fn bytes(&self) -> usize {
         const EACH: usize = 256;
         let tools = self.tools.keys().map(|name| 3 * name.len() + EACH);
@@ -213,7 +213,7 @@ impl Catalog {
         self.resources.contains_key(uri)
     }
 
-    /// `None` if the spellings lead to different resources.
+    /// Returns the spellings of a URI. `None` if they lead to different resources.
     pub(crate) fn readings(uri: &str) -> Option<Readings> {
         let ResourceUri { whole, loose, .. } = ResourceUri::read(uri)?;
         Some(Readings { whole, loose })

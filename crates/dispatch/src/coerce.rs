@@ -1,4 +1,4 @@
-//! Shoal rewrites the client's message first, so that approvals, sealed states, the journal, the
+//! Shoal corrects the client's message before anything reads it, so that approvals, sealed states, the journal, the
 //! audit trail and the server see the same text (ADR 49).
 
 use shoal_protocol::{Body, Message, Method, RawJson, RawObject};
@@ -7,7 +7,7 @@ use crate::config::ArgumentPolicy;
 use crate::pools::View;
 use crate::slow_checks::AT_ONCE;
 
-/// Skips arguments that take long to check.
+/// Corrects the tool calls of a message. Skips arguments that take long to check.
 pub(crate) fn body(view: &View, body: &mut Body) {
     match body {
         Body::Single(message) => coerce(view, message),

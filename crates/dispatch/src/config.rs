@@ -211,7 +211,7 @@ pub(crate) struct PoolSettings {
     coerces: bool,
     /// Pools that the configuration no longer names. Their rules still hide items.
     dropped: BTreeSet<String>,
-    /// Unnamed pools take no calls.
+    /// Whether pools that the configuration does not name get no calls.
     only_named: bool,
 }
 
@@ -262,7 +262,7 @@ impl PoolSettings {
         self.pools.get(name).unwrap_or(&DEFAULTS)
     }
 
-    /// `None` means that the configuration no longer names the pool.
+    /// Replaces pools' settings. `None` means that the configuration no longer names the pool.
     pub(crate) fn change(&mut self, pools: BTreeMap<String, Option<PoolConfig>>) {
         for (name, settings) in pools {
             match settings {

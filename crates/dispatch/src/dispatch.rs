@@ -84,17 +84,16 @@ impl Dispatch {
         removed
     }
 
-    /// Replaces pools' settings for calls planned from now on, and announces changed lists. With
-    /// `None`, the configuration no longer names a pool, which keeps its settings while workers
-    /// offer it.
+    /// Replaces pools' settings for calls planned from now on, and announces changed lists. `None` means that the
+    /// configuration no longer names the pool. Such a pool keeps its settings while workers offer it.
     pub fn configure(&self, pools: BTreeMap<String, Option<PoolConfig>>) {
         if !pools.is_empty() {
             self.shared.configure(pools);
         }
     }
 
-    /// Sets the pools that other nodes know. While Shoal expects such a pool here, it refuses
-    /// unknown names as safe to retry. It waits for as long as a pool without workers stays listed.
+    /// Sets the pools that other nodes know. Until such a pool joins here, for at most its `linger`, Shoal refuses
+    /// unknown names as safe to retry.
     pub fn expect(&self, pools: &BTreeSet<String>) {
         self.shared.expect(pools);
     }

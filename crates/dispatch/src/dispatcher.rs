@@ -87,7 +87,7 @@ impl Dispatcher for Dispatch {
 
     fn may_be_task(&self, params: Option<&RawJson>) -> bool {
         let view = self.shared.view();
-        // Planning checks access, and finds the caller's own tools.
+        // Ignores rules and the caller's own tools, which planning looks at later.
         tool(&view, &Access::granted(), params).map_or(!view.own.is_empty(), |offered| {
             offered.tool.task_support != Some(TaskSupport::Forbidden)
         })
@@ -167,7 +167,7 @@ impl Dispatcher for Dispatch {
                 let pool = self.counted(&running);
                 Ok(place.follow(running, pool))
             }
-            // Other calls have no earlier run to resume, so they start anew.
+            // Lists and modern calls have no earlier run to resume, so they start anew.
             _ => match self.plan(call).await {
                 Ok(plan) => self.start(&plan).await,
                 Err(outcome) => instead(outcome),
@@ -188,8 +188,8 @@ impl Dispatcher for Dispatch {
         }
     }
 
-    // Always asks, because rules in a file may start to read grants at any time, and not on all nodes at
-    // once.
+    // True even if no rule reads grants now, because rules in a file may start to do so at any time, and not on all
+    // nodes at once.
     fn asks_of_grants(&self) -> bool {
         self.shared.config.policies.is_some()
     }

@@ -1,7 +1,7 @@
 //! Draws a worker for a request that must run once, before its session's owner plans the call.
 //!
-//! Rules, arguments and the client are left to the plan. The draw changes nothing at the worker, because the plan may
-//! refuse the call.
+//! The draw ignores rules, arguments and the client's capabilities, which the plan checks. It changes nothing at the
+//! worker, because the plan may refuse the call.
 
 use std::sync::Arc;
 

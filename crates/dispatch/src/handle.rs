@@ -18,16 +18,16 @@ use crate::bridge::Allowance;
 pub(crate) struct CallHandle {
     state: Mutex<HandleState>,
     changed: Notify,
-    /// The worker where a sessionless call first ran for this caller.
+    /// Where a call without a session first ran for this caller.
     bound: OnceLock<Bound>,
     /// The call's time limit, if open questions pause it.
     allowance: OnceLock<Arc<Allowance>>,
 }
 
 struct HandleState {
-    /// The worker's control; `None` if another reader has it.
+    /// Controls the call at its worker. `None` if another reader has taken it over.
     below: Option<Arc<AnswerRelay>>,
-    /// The offset of this round's ask ids. Subtracted for the worker.
+    /// The offset of this round's ask ids, which is subtracted before an answer goes to the worker.
     base: u64,
     round: Option<Round>,
     cancelled: Option<String>,
@@ -123,7 +123,7 @@ impl CallHandle {
         }
     }
 
-    /// Returns the next caller's handle, or `None` if this caller has cancelled.
+    /// Passes the call to a new handle for the next caller. Returns `None` if this caller has cancelled.
     pub(crate) fn hand_over(&self) -> Option<Arc<Self>> {
         let mut state = self.state.lock();
         let below = state.below.take()?;

@@ -36,7 +36,8 @@ struct Table {
     stopped: bool,
 }
 
-/// A session's next owner may start a call whose earlier run is still read.
+/// The number tells two runs of a call apart: a session's next owner may start it here while its earlier run is still
+/// read.
 type Key = (CallId, u64);
 
 struct CallEntry {
@@ -133,7 +134,7 @@ impl InFlight {
         }
     }
 
-    /// Cancels a call, at the latest once it has a control. `false` if it is not here.
+    /// Cancels a call now or, if it is still starting, once it runs. `false` if it is not here.
     pub(crate) fn cancel(&self, call: CallId, reason: &str) -> bool {
         let found: Vec<_> = {
             let table = self.0.lock();
@@ -251,7 +252,7 @@ impl InFlightCall {
         starting: impl Future<Output = Result<RunningCall, CallFailure>>,
     ) -> Result<RunningCall, CallFailure> {
         let stop = &self.entry.stop;
-        // Calls with a session continue on another node.
+        // Only calls without a session end with the node. Others continue on another node.
         if self.entry.caller.session.is_some() {
             return starting.await;
         }

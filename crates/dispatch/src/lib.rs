@@ -15,7 +15,7 @@
 //! | the worker for a call: load, affinity, circuits | `pools` |
 //! | starting and resuming a call | `start` |
 //! | whether an unknown item may exist | `picture` |
-//! | calls that end where they begin | `now` |
+//! | calls that run in this process without waiting | `now` |
 //! | recovery from a lost worker | `worker_call` |
 //! | callers and backends of different eras | `bridge` |
 //! | the result's form | `shape` |

@@ -1,6 +1,6 @@
-//! Lists that differ by caller, because of the server or of a session's own process.
+//! Lists that differ by caller, because the server or a session's own process decides.
 //!
-//! Workers announce these callers. Shoal calls the list methods in their names and keeps the
+//! Workers announce which callers have own lists. Shoal calls the list methods in these callers' names and keeps the
 //! answers. All other items come from the shared catalog.
 //!
 //! | file | its part |
@@ -9,7 +9,7 @@
 //! | `question` | asking the workers, once for all waiting requests |
 //! | `known` | the answers, and the caller's catalog |
 //! | `views` | the bounded cache |
-//! | `plan` | the queries of planning and listing |
+//! | `plan` | what planning and listing look up |
 
 mod known;
 mod plan;

@@ -24,7 +24,7 @@ pub(crate) struct Picture {
     settles_until: Instant,
     /// When a pool last announced its first catalog.
     newest: Option<Instant>,
-    /// Other nodes' pools, each with the end of the wait for it.
+    /// Pools that other nodes know, each with the end of the wait for it.
     expected: Arc<BTreeMap<Arc<str>, Instant>>,
 }
 

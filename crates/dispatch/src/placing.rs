@@ -47,7 +47,7 @@ impl<'a> Wish<'a> {
         }
     }
 
-    /// Returns the only worker that serves the caller's own items.
+    /// Returns the caller's own worker, if only one worker serves its items.
     fn own_worker<'v>(&self, view: &'v View, tried: &[WorkerId]) -> Option<&'v Arc<Member>> {
         let own = view.own.worker(self.pool, self.asker);
         let own = own.filter(|worker| !tried.contains(worker));

@@ -63,13 +63,13 @@ impl Dispatch {
         let params = given.as_ref().map(RawJson::index);
         let params = params.as_ref();
         if call.caller.revision.era() == Era::Modern && may_continue(&call.method, params) {
-            // The rules decide when a continued call is routed again.
+            // The rules decide later, when the continued call is routed again.
             let access = Access::granted();
             let own = self.view_of(&call.caller);
             let routed = self.route(&own, &access, &call, Arguments::Trusted, params);
             let repeat = match routed {
                 Ok(routed) => routed.repeat,
-                // Shoal only refuses an unknown item, unless it may be the caller's own.
+                // Shoal refuses an unknown item, so a repeat is safe, unless the item may be the caller's own.
                 Err(_) if own.own.is_empty() => Repeat::Safe,
                 Err(_) => Repeat::Never,
             };
@@ -185,7 +185,8 @@ impl Dispatch {
             }
             None => match self.place(view, call, &routed.route) {
                 Ok(worker) => Some(worker),
-                // Shoal refuses a call at once if it is not journaled and its pool may not scale to zero.
+                // Only a journaled call, or a pool that may scale to zero, waits for a worker. Shoal refuses other
+                // calls at once.
                 Err((_, ShedReason::NoWorker))
                     if is_journaled(call, routed.repeat)
                         || view.settings.scale_to_zero(&routed.route.pool).is_some() =>
@@ -287,7 +288,8 @@ impl Found {
     }
 }
 
-/// Records that the rules allowed a call which Shoal then refuses. Such a call has no event of its own.
+/// Records that the rules allowed a call which Shoal then refuses, because a refused call has no audit event of its
+/// own.
 pub(crate) fn tell_allowed(call: &Call, rule: Option<Arc<str>>) {
     if let Some(rule) = rule {
         let subject = audit::Subject {
@@ -298,7 +300,8 @@ pub(crate) fn tell_allowed(call: &Call, rule: Option<Arc<str>>) {
     }
 }
 
-/// Returns why a call cannot run at its worker, if the rules were asked about another pool than the worker's.
+/// Returns why a call cannot run at its worker: the worker is gone, or is not in the pool that the rules were asked
+/// about.
 fn elsewhere(view: &View, worker: &WorkerId, route: &Route) -> Option<String> {
     match view.member(worker) {
         Some(member) if member.pool == route.pool => None,

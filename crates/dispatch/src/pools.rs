@@ -28,7 +28,7 @@ use crate::config::PoolSettings;
 use crate::own::OwnPools;
 use crate::picture::{NOT_WHOLE, Picture, not_ready};
 
-/// The registered workers as dispatched to. Immutable and replaced as a whole.
+/// The catalog, and the workers that calls may go to. Immutable and replaced as a whole.
 pub(crate) struct View {
     pub(crate) catalog: Arc<Catalog>,
     fleet: Arc<Fleet>,
@@ -71,7 +71,7 @@ pub(crate) struct Member {
     /// Why the worker is not ready or, if ready, which items are degraded.
     pub(crate) detail: Option<String>,
     pub(crate) circuit: Arc<Circuit>,
-    /// Set if they differ from the pool's list.
+    /// The worker's tools, if they differ from the pool's list.
     tools: Option<Arc<HashSet<String>>>,
     headers: Arc<[Arc<str>]>,
     seed: u64,
@@ -79,7 +79,7 @@ pub(crate) struct Member {
 
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Wanted<'a> {
-    /// The name at the backend.
+    /// The tool's name at the backend.
     pub(crate) tool: Option<&'a str>,
     pub(crate) key: Option<AffinityKey>,
     /// Without caller and method, failures are not counted.
@@ -136,7 +136,7 @@ impl Member {
         self.circuit.is_well() || (wanted.failure_key()).is_none_or(|key| self.circuit.enter(&key))
     }
 
-    /// Ignores the worker's circuit.
+    /// Whether the worker can take the call, apart from its circuit.
     fn can_take(&self, tool: Option<&str>) -> bool {
         self.is_reachable() && self.has(tool)
     }
@@ -269,7 +269,8 @@ impl View {
         }
     }
 
-    /// Does not name a pool that rules may hide.
+    /// Returns why a name may only seem unknown: pools are missing. With rules, names no pool, because they may hide
+    /// it.
     pub(crate) fn unannounced(&self, has_rules: bool) -> Option<CallFailure> {
         match self.not_announced()? {
             CallFailure::NotReady { retry_after, .. } if has_rules => Some(CallFailure::NotReady {
@@ -297,7 +298,7 @@ impl View {
         self.picture.unsettled(now, |pool| self.knows(pool))
     }
 
-    /// A server's start may take minutes.
+    /// Whether a pool's server is still starting, which may take minutes.
     pub(crate) fn starts(&self) -> bool {
         self.pools.values().any(PoolView::starts)
     }

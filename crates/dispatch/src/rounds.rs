@@ -7,12 +7,12 @@
 use sha2::{Digest as _, Sha256};
 use shoal_ports::CallId;
 
-/// Above a worker's own event numbers.
+/// Bits of the worker's own event number, above which the round stands.
 const ROUND_SHIFT: u32 = 32;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {
-    /// Counted from 0.
+    /// The round, counted from 0.
     pub(crate) round: u32,
     /// The worker's event number, or 0 before the first.
     pub(crate) seen: u64,
@@ -30,8 +30,8 @@ impl Position {
         u64::from(self.round) << ROUND_SHIFT | self.seen
     }
 
-    /// The event's effects carry this position until they are complete, so that a new reader
-    /// receives the event again.
+    /// Returns the position before the last event. Questions that follow from the event carry it, so that a new
+    /// reader receives the event again.
     pub(crate) fn before(self) -> Self {
         Self {
             seen: self.seen.saturating_sub(1),
@@ -51,7 +51,8 @@ pub(crate) fn round_id(call: CallId, round: u32) -> CallId {
         .chain_update(round.to_be_bytes())
         .finalize();
     let mut bytes = *call.as_bytes();
-    // A worker of an older release tells by the time whether it may have forgotten the call.
+    // The first six bytes, the time, stay: from them, a worker of an older release tells whether it may have
+    // forgotten the call.
     bytes[6..].copy_from_slice(&hash[..10]);
     bytes[6] = 0x70 | bytes[6] & 0x0f;
     bytes[8] = 0x80 | bytes[8] & 0x3f;

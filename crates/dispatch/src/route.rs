@@ -21,7 +21,7 @@ pub(crate) struct Routed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arguments {
     Checked,
-    /// Skip the checks, because Shoal makes them earlier or later.
+    /// Not checked, because Shoal does this earlier or later.
     Trusted,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn route(
         // Legacy clients know no rounds, so Shoal has not sealed this state, and the client may have forged it.
         edit.remove_all(&["inputResponses", "requestState"]);
     }
-    // Methods other than tool calls only read.
+    // Only tool calls and extensions' methods, set below, can do more than read.
     let mut repeat = Repeat::Safe;
     let (mut called, mut unchecked, mut asks) = (None, None, false);
     let pool = match method {
@@ -145,7 +145,7 @@ pub(crate) fn unknown_resource(code: i64, uri: &str) -> RpcError {
     RpcError::new(code, format!("unknown resource: {uri}")).with_data(data.to_json())
 }
 
-/// Returns the error for a missing item. Blames the call, unless the catalog is incomplete.
+/// Returns `error` for a missing item or, if the catalog is incomplete, a refusal that is safe to retry.
 fn absent(view: &View, access: &Access, error: RpcError) -> RouteError {
     match view.unannounced(access.has_rules()) {
         Some(failure) => RouteError::NotReady(failure),

@@ -8,7 +8,7 @@ use crate::picture::{NOT_WHOLE, not_ready};
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Limits the wait for a starting server. Clients and proxies time out after a minute.
+/// Maximum wait for a starting server. Clients and proxies time out after a minute.
 pub(crate) const STARTS_WITHIN: Duration = Duration::from_secs(50);
 
 impl Dispatch {
@@ -37,8 +37,8 @@ impl Dispatch {
         Ok(SettledFacts { facts, lacks })
     }
 
-    /// Waits until the lists are settled and not empty. Returns a refusal if pools are still
-    /// missing.
+    /// Waits until the lists are settled and not empty. If pools are still missing then, returns the failure that
+    /// unknown names get.
     ///
     /// # Errors
     /// `NotReady` if the lists stay empty.

@@ -1,4 +1,4 @@
-//! Changes as little of the backend's text as possible.
+//! Adapts results and errors to the caller's revision with as little change as possible.
 
 mod legacy;
 
@@ -51,7 +51,7 @@ impl CacheHint {
 
 impl Shaping {
     pub(crate) fn new(server_info: &RawJson, config: &Config, is_for_all: bool) -> Self {
-        // A shared cache could leak one caller's items to another.
+        // A cache that callers share could leak one caller's items to another.
         let scope = |scope| match config.policies.is_some() || !is_for_all {
             true => CacheScope::Private,
             false => scope,
@@ -66,7 +66,7 @@ impl Shaping {
         }
     }
 
-    /// `typed` tells whether the result may have a `resultType`.
+    /// Adapts an outcome. `typed` tells whether a result may have a `resultType`.
     pub(crate) fn outcome(
         &self,
         revision: Revision,
@@ -95,7 +95,8 @@ impl Shaping {
         self.modern(page, Some(&hint))
     }
 
-    /// Inserts missing members. Other bytes stay, except that a `_meta` gains a member.
+    /// Inserts members that a modern result needs and lacks. Other bytes stay, but `_meta` gets this server's
+    /// `serverInfo`.
     fn modern(&self, result: &RawJson, hint: Option<&CacheHint>) -> RawJson {
         if !result.is_object() {
             return result.clone();
@@ -150,7 +151,7 @@ impl Shaping {
     }
 }
 
-/// Replaces a code with another meaning for a caller of `revision`.
+/// Replaces an error code that a caller of `revision` does not know or knows with another meaning.
 fn known_to(revision: Revision, mut error: RpcError) -> RpcError {
     let is_modern = revision.era() == Era::Modern;
     match error.code {
@@ -159,7 +160,7 @@ fn known_to(revision: Revision, mut error: RpcError) -> RpcError {
         // Before 2026-07-28, a missing capability has the code of an invalid request.
         code::MISSING_CLIENT_CAPABILITY => error.code = code::INVALID_REQUEST,
         code::URL_ELICITATION_REQUIRED if revision == Revision::V2025_11_25 => {}
-        // Only an edge sends these codes, or the caller's era lacks them.
+        // The first two come to clients only from an edge. The third exists only in 2025-11-25.
         code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION | code::URL_ELICITATION_REQUIRED => {
             error = foreign(error);
         }

@@ -103,7 +103,7 @@ impl Shared {
         self.registry.lock().keep(worker, tasks);
     }
 
-    /// Returns whether the worker was registered and, for a pool's last worker, when to
+    /// Removes a worker. Returns whether it was registered and, if it was its pool's last, after which time to
     /// [check](Self::look) the pool.
     pub(crate) fn remove(&self, worker: &WorkerId) -> (bool, Option<Duration>) {
         let mut registry = self.registry.lock();
@@ -195,7 +195,7 @@ impl Shared {
         let before = self.view();
         let (view, facts) = registry.view(&self.config, &before);
         gauges::name(&view, &before.catalog);
-        // Sent first, so that a visible pool's capabilities are known.
+        // Published before the view, so that capabilities are known when a pool becomes visible.
         let (versions, own) = (facts.versions, facts.own.clone());
         publish(&self.facts, |known| {
             *known = ServerFacts {
@@ -206,13 +206,13 @@ impl Shared {
         });
         *self.view.write() = Arc::new(view);
         self.changes.send_replace(());
-        // Session owners query the view when they read this.
+        // Published after the view, because session owners then query it.
         publish(&self.facts, |facts| facts.own = own);
         self.tell(versions);
     }
 
-    /// Announces changed lists. Later changes wait until other nodes have had time to learn of them
-    /// too.
+    /// Announces changed lists: the first lists at once, later ones after `announce_after`, when other nodes have
+    /// learned of them too.
     fn tell(&self, versions: [u64; 3]) {
         let wait = self.config.announce_after;
         *self.newest.lock() = versions;

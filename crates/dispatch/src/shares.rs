@@ -14,7 +14,10 @@ pub(crate) enum Full {
 }
 
 impl Shares {
-    /// Fails at a limit.
+    /// Counts one more use.
+    ///
+    /// # Errors
+    /// A limit is reached.
     pub(crate) fn enter(
         &mut self,
         principal: &Principal,

@@ -12,7 +12,7 @@ use crate::catalog::{Budget, Tool, Verdict};
 use crate::config::ArgumentPolicy;
 use crate::shares::Shares;
 
-/// The call's own thread checks for about as long as the rest of the call's path takes.
+/// The budget of a check on the call's own thread, about what the rest of the call's path costs.
 pub(crate) const AT_ONCE: Budget = Budget {
     steps: 20_000,
     stack: 256 << 10,
@@ -21,7 +21,7 @@ pub(crate) const AT_ONCE: Budget = Budget {
 /// Bytes of stack and processor time for a check on a blocking thread.
 const STACK: usize = 1 << 20;
 const TIME: Duration = Duration::from_secs(5);
-/// Checks that run or wait, in total and per principal.
+/// Maximum checks that run or wait, in total and per principal.
 const MOST: usize = 64;
 const MOST_OF_PRINCIPAL: usize = 16;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -94,7 +94,7 @@ impl Checking {
         })
     }
 
-    /// The inner error answers a call with invalid arguments.
+    /// Checks on a blocking thread. The inner error answers a call with invalid arguments.
     ///
     /// # Errors
     /// Too many checks are waiting.
@@ -113,7 +113,7 @@ impl Checking {
         let thread = thread.expect("the semaphore is never closed");
         let budget = self.budget;
         let checked = spawn_blocking(move || {
-            // Held until the check ends, even without a waiting caller.
+            // Held until the check ends, even if the caller's future is dropped.
             let _held = (thread, room);
             check.answer(check.run(budget))
         });

@@ -191,7 +191,7 @@ impl Dispatch {
             }
             (Err(refused), _) => {
                 return Err(match refused.give_up() {
-                    // A modern call gets a session only by becoming a task.
+                    // A modern call has a session only if it has become a task.
                     CallFailure::Superseded { .. } => {
                         let reason = "it has become a task, which reports the result";
                         CallFailure::outcome_unknown(reason)
@@ -223,15 +223,15 @@ impl Dispatch {
         ))
     }
 
-    /// Resumes a legacy call after its last seen event. The rules decided when it began, and its
-    /// caller's grant is not available here.
+    /// Resumes a legacy call after event `after`. Does not ask the rules again, because the caller's grant is not
+    /// available here.
     pub(crate) async fn resume_legacy(
         &self,
         mut call: Call,
         after: u64,
     ) -> Result<Resumed, CallFailure> {
         let journaled = call.repeat == Repeat::Never;
-        // A call that its worker has already reported on was approved.
+        // If its worker has reported an event, a person has approved the call.
         let asks = call.asks_first && after == 0 && !call.attach_only;
         let Some(worker) = call.worker.clone() else {
             if journaled {
@@ -257,7 +257,7 @@ impl Dispatch {
                 let Err(failure @ CallFailure::OutcomeUnknown { .. }) = started else {
                     return started.map(Resumed::Running);
                 };
-                // The previous owner's start may have taken over the call's events.
+                // The previous owner's start may have come in between and have the call's events.
                 let found = self.find_running(&call, &worker, position, until).await;
                 let found = found.map_err(|not_found| match not_found {
                     NotFound::Superseded(epoch) => CallFailure::Superseded { epoch },
@@ -323,8 +323,8 @@ impl Dispatch {
         Ok(self.running_legacy(purpose, worker_call))
     }
 
-    /// Starts a journaled call at its worker, which does not know the call or refuses it. Waits while the queue is
-    /// full. If this node refuses the call, the worker must refuse it too, because an earlier start may still arrive.
+    /// Starts a journaled call at its worker, after the worker did not know it. Waits while the queue is full. If
+    /// this node refuses the call, makes the worker refuse it too, because an earlier owner's start may still arrive.
     pub(crate) async fn start_at(
         &self,
         mut call: Call,
@@ -368,10 +368,10 @@ impl Dispatch {
                 {
                     (metrics().pools).retried(&not_started.pool, RetryReason::Busy);
                     tokio::time::sleep(retry_after).await;
-                    // The refusal is final, so the call gets a new ledger number.
+                    // A refusal is final for a ledger number, so the call gets a new one.
                     call.ledger = self.shared.view().ledger(worker);
                 }
-                // The worker's refusal also covers any start still on its way.
+                // With a ledger, the worker also refuses any start that is still on its way.
                 failure @ (CallFailure::NotExecuted { .. } | CallFailure::Overloaded { .. })
                     if call.ledger.is_some() =>
                 {
@@ -383,7 +383,7 @@ impl Dispatch {
                     }
                     return Err(said);
                 }
-                // The previous owner's start may still arrive, so the call may run.
+                // Without such a refusal, the previous owner's start may still arrive, so the call may run.
                 failure => return Err(not_taken(worker, &failure)),
             }
         }
@@ -425,7 +425,7 @@ impl Dispatch {
         }
     }
 
-    /// Finds the pool whose rule asks for approval, even if the tool has left the catalog.
+    /// Finds the pool to name in the approval question, even if the tool has left the catalog.
     fn pool_asked_of(&self, call: &Call) -> Arc<str> {
         let name = call
             .params

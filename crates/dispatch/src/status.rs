@@ -14,7 +14,7 @@ pub struct Status {
     pub pools: Vec<PoolStatus>,
     /// Conflicts between pools.
     pub conflicts: Vec<Conflict>,
-    /// Tools without part of their description.
+    /// Hidden items, and tools without part of their description.
     pub degraded: Vec<Degraded>,
     /// Calls that wait for modern clients' answers.
     pub parked: usize,
@@ -122,7 +122,7 @@ impl Status {
     }
 }
 
-/// Workers with the same catalog have equal `left_out` and `cut`.
+/// Reads what the first ready worker left out and cut, which depends only on the catalog.
 fn told(pool: &PoolView) -> (Vec<String>, Vec<String>) {
     let first = pool.ready.first();
     let catalog = first.and_then(|member| member.worker.announcement().borrow().catalog.clone());

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::pools::View;
 use crate::shared::Shared;
 
-/// Limits unsubscribing, for which a new subscriber of the URI waits too.
+/// Maximum time to unsubscribe. A new subscriber of the URI waits for this too.
 const UNSUBSCRIBED_WITHIN: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
@@ -32,8 +32,8 @@ struct Subscription {
 }
 
 impl Subscriptions {
-    /// Adds a subscriber of a URI. The pool's workers subscribe for the first. If the future is
-    /// dropped, the subscriber does not count.
+    /// Adds a subscriber of a URI. For the first one, the pool's workers subscribe. If the future is dropped, the
+    /// subscriber does not count.
     ///
     /// # Errors
     /// All workers refused.
@@ -59,14 +59,15 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// The workers unsubscribe after the last subscriber. Completes even if the future is dropped.
+    /// Removes a subscriber. After the last one, the workers unsubscribe. Completes even if the future is dropped.
     pub(crate) async fn remove(shared: &Arc<Shared>, uri: &str) {
         if let Some(entry) = SubscriptionEntry::existing(shared, uri) {
             let _ = tokio::spawn(entry.leave()).await;
         }
     }
 
-    /// Subscribes a worker that `appears`. Pools with lists per caller have no subscriptions.
+    /// Subscribes a worker that `appears`. Ends or renews the pool's subscriptions if its lists begin or cease to
+    /// differ by caller.
     pub(crate) async fn follow(
         shared: &Arc<Shared>,
         pool: &str,
@@ -106,7 +107,7 @@ impl Subscriptions {
     }
 }
 
-/// The last operation's drop removes a subscription without subscribers.
+/// An operation on a subscription. The last operation's drop removes a subscription without subscribers.
 struct SubscriptionEntry {
     shared: Arc<Shared>,
     uri: String,
@@ -157,7 +158,7 @@ impl SubscriptionEntry {
         ready(&self.shared.view(), &pool)
     }
 
-    /// If no worker is ready, the next one subscribes.
+    /// Subscribes at the pool's ready workers. If there is none, the next ready worker subscribes.
     async fn subscribe(&self) -> Result<(), RpcError> {
         let mut asked = UnsubscribeGuard {
             entry: self,
@@ -225,7 +226,7 @@ impl Drop for SubscriptionEntry {
     }
 }
 
-/// Unsubscribes the workers if their subscription is dropped.
+/// Unsubscribes the workers if the future that subscribes them is dropped.
 struct UnsubscribeGuard<'e> {
     entry: &'e SubscriptionEntry,
     answered: bool,

@@ -8,7 +8,7 @@ use tokio::sync::{broadcast, watch};
 use crate::shared::Shared;
 use crate::subscriptions::Subscriptions;
 
-/// A worker that disappears stays registered as not ready until it is removed.
+/// Follows a worker's announcements. A worker that disappears stays registered as not ready until it is removed.
 pub(crate) async fn announcements(
     shared: Weak<Shared>,
     worker: Arc<dyn Worker>,
@@ -49,7 +49,7 @@ pub(crate) async fn own_lists(
     }
 }
 
-/// If updates were missed, every subscribed resource may have changed.
+/// If updates were missed, reports every subscribed resource, because each may have changed.
 pub(crate) async fn resource_updates(
     shared: Weak<Shared>,
     pool: Arc<str>,

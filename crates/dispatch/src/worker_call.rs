@@ -31,9 +31,9 @@ use crate::rounds::{Position, round_id};
 use crate::shape::Typed;
 use crate::shared::Shared;
 
-/// Events kept for a call without a caller. The worker keeps later ones.
+/// Maximum events that Shoal reads ahead for a parked call. The worker keeps later ones.
 const KEPT_AHEAD: usize = 64;
-/// The first pause after a broken connection, which doubles until an event arrives.
+/// The first pause before Shoal reattaches. Each pause is twice as long, until an event arrives.
 const PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -68,7 +68,7 @@ pub(crate) struct WorkerCall {
     backoff: Backoff,
     ended: bool,
     runs: usize,
-    /// Whether the call waited here for answers and has had no event since.
+    /// Whether a client's answer woke the parked call and no event has come since.
     woken: bool,
 }
 
@@ -84,7 +84,7 @@ impl WorkerCall {
             Err(failure) => return Err(origin.not_started(failure)),
         };
         let mut worker_call = Self::started(shared, origin, running, member);
-        // Before the first event, only the worker knows whether it has the call.
+        // The connection broke before the first event, so only the worker knows whether it has the call.
         if worker_call.is_unheard()
             && worker_call.is_cut_off()
             && let Err(lost) = worker_call.recover().await
@@ -119,7 +119,7 @@ impl WorkerCall {
         origin.call.id = round_id(call, position.round);
         let origin = Box::new(origin);
         let mut worker_call = Self::new(shared, call, origin, running, member, position);
-        // This node does not know what the caller saw.
+        // This node does not know what the caller saw, so it assumes everything.
         worker_call.shown.anything = position.seen > 0 || position.round > 0;
         worker_call
     }
@@ -241,8 +241,8 @@ impl WorkerCall {
         }
     }
 
-    /// Returns an event within `patience`. Cancel safe: [`WorkerCall::next`] repairs a broken
-    /// connection.
+    /// Returns an event within `patience`. Cancel safe: leaves the repair of a broken connection to
+    /// [`WorkerCall::next`].
     pub(crate) async fn next_soon(&mut self, patience: Duration) -> Option<CallEventKind> {
         loop {
             let event = tokio::time::timeout(patience, self.read()).await.ok()??;
@@ -253,8 +253,8 @@ impl WorkerCall {
         }
     }
 
-    /// Reads ahead until another reader takes over, the call is lost, or too many events are kept.
-    /// Cancel safe, because such a call does not run again.
+    /// Reads a parked call's events ahead. Returns when another reader takes over, the call is lost, or too many
+    /// events are kept. Cancel safe, because a parked call does not run again.
     pub(crate) async fn listen(&mut self) {
         while self.ahead.len() < KEPT_AHEAD {
             let Some(event) = self.events.next().await else {
@@ -271,12 +271,12 @@ impl WorkerCall {
         }
     }
 
-    /// Starts the next round, on the same worker if the call is bound. Waits up to `deadline` while that
-    /// worker's queue is full.
+    /// Starts the next round, on the same worker if the call is bound. Waits up to `deadline` while that worker's
+    /// queue is full.
     ///
     /// # Errors
-    /// As [`WorkerCall::start`]. `Superseded` if another reader takes over. `OutcomeUnknown` if the
-    /// call must not be repeated, because its earlier rounds ran.
+    /// As [`WorkerCall::start`]. `Superseded` if another reader takes over. `OutcomeUnknown` if the call must not be
+    /// repeated, because its earlier rounds ran.
     pub(crate) async fn restart(
         &mut self,
         params: Option<RawJson>,
@@ -299,7 +299,7 @@ impl WorkerCall {
                         && !self.handle.is_cancelled() =>
                 {
                     tokio::time::sleep(retry_after).await;
-                    // The refusal is final, so the call gets a new ledger number.
+                    // A refusal is final for a ledger number, so the call gets a new one.
                     self.origin.call.ledger = self.member.worker.ledger();
                 }
                 Err(failure @ CallFailure::Superseded { .. }) => {
@@ -331,8 +331,8 @@ impl WorkerCall {
         finished(CallFailure::DeadlineExceeded { limit })
     }
 
-    /// Marks the call as answered. Another node may have continued it meanwhile. The last reader
-    /// continues it, so this node must then reattach.
+    /// Marks a parked call as answered. If several nodes continue the call, the last one keeps it. So if another node
+    /// has taken it meanwhile, this node attaches again.
     pub(crate) fn wake(&mut self) {
         self.woken = true;
     }
@@ -409,7 +409,7 @@ fn finished(failure: CallFailure) -> CallEventKind {
 impl Drop for WorkerCall {
     fn drop(&mut self) {
         self.handle.closed();
-        // A cancellation that was lost with the connection still has to arrive.
+        // The cancellation may have been lost with the connection, so it is sent again.
         if let Some(reason) = self.handle.why_cancelled()
             && self.is_cut_off()
             && let Ok(runtime) = Handle::try_current()

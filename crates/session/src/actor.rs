@@ -34,7 +34,7 @@ pub(crate) enum SessionMsg {
         grant: Option<Arc<Grant>>,
         reply: Changed<Delivered>,
     },
-    /// `None` if an earlier delivery of the batch was admitted.
+    /// The reply is `None` if an earlier delivery of the batch was admitted.
     Batch {
         members: Vec<Result<Message, InvalidMessage>>,
         delivery: DeliveryId,
@@ -43,7 +43,7 @@ pub(crate) enum SessionMsg {
         reply: Changed<Option<Begun>>,
     },
     Renew(Renewal),
-    /// The session's lock `alone` is held until the session has left.
+    /// The actor holds the session's lock `alone` until the session has left.
     Leave {
         how: Leave,
         alone: Option<Alone>,
@@ -56,7 +56,7 @@ pub(crate) type Changed<T> = oneshot::Sender<Result<Result<T, GatewayError>, Clo
 
 pub(crate) struct Renewal {
     pub(crate) missing: BTreeSet<String>,
-    /// Between attempts; `None` for the first.
+    /// The pauses between attempts; `None` before the first attempt.
     pub(crate) pauses: Option<Backoff>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Work {
     node: Arc<Node>,
     live: Arc<LiveSession>,
     writes: mpsc::UnboundedReceiver<Write>,
-    /// Another node may write the record.
+    /// Whether the session was released, so that another node may write its record.
     released: bool,
 }
 
@@ -140,7 +140,7 @@ impl Work {
         }
     }
 
-    /// Writes the record meanwhile, because `work` may wait for such a write.
+    /// Runs `work` and writes the record meanwhile, because `work` may wait for such a write.
     async fn beside<T>(&mut self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {

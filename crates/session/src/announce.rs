@@ -61,7 +61,7 @@ impl Subscribers {
 }
 
 pub(crate) fn announce(node: Arc<Node>, stop: CancellationToken) -> impl Future<Output = ()> {
-    // Subscribed before the first poll, because sessions may be opened earlier.
+    // Subscribed here, because sessions may be opened before the future's first poll.
     let updates = node.driver.dispatcher.resource_updates();
     let facts = node.driver.dispatcher.facts();
     tell_all(node, updates, facts, stop)
@@ -99,7 +99,7 @@ async fn tell_all(
                     if of(&before) == of(&known) {
                         continue;
                     }
-                    // Other sessions compare list versions later.
+                    // Sessions that are not live or have no listener compare list versions when a client listens.
                     let _ = node.tell(&live, Input::ListsChanged).await;
                 }
             }
@@ -124,7 +124,8 @@ impl Node {
         }
     }
 
-    /// Returns the session if it is falling asleep.
+    /// Tells a session of an updated resource. Returns the session if it is falling asleep, and so must be told
+    /// again.
     async fn tell_updated(
         &self,
         session: &SessionId,

@@ -62,13 +62,13 @@ pub(crate) struct InFlight {
     brought: Option<TraceContext>,
     span: Span,
     journaled: OnceLock<Journaled>,
-    /// How long the call may run before it is journaled. Zero journals it before its start.
+    /// How long the call may run before it is journaled. If zero, the call is journaled before its start.
     hold: Duration,
     /// Whether an earlier owner may have started the call.
     repeated: bool,
     /// Whether the edge bound the call to a worker. That worker may already have the call.
     came_bound: bool,
-    /// The answer of a plan that refused a repeated delivery. It counts only if the worker refuses the call too.
+    /// The refusal of a repeated delivery by its plan. It counts only if the worker refuses the call too.
     refused: Option<CallOutcome>,
     seen: u64,
     /// The highest progress of the call's earlier run. Lower values are dropped, because progress must increase (basic,
@@ -141,7 +141,7 @@ impl CallDriver {
         let is_held = !runs_once || !asks_first;
         if is_held && in_flight.live.transport == SessionTransport::Streamable {
             if runs_once && !in_flight.repeated {
-                // A call that outlasts the hold could not end without room for its answer.
+                // The call may outlast the hold, and could then not end without room for its answer.
                 in_flight.live.share.check()?;
             }
             return self.hold(in_flight, delivery).await;
@@ -156,7 +156,7 @@ impl CallDriver {
         }
         let dispatcher = self.dispatcher.clone();
         let call = Call {
-            // A cancelled or refused call may be found, but must not start.
+            // The dispatcher may find a cancelled or refused call at its worker, but must not start it.
             attach_only: in_flight.plan.call.attach_only || in_flight.slot.is_cancelled(),
             ..in_flight.plan.call.clone()
         };
@@ -251,7 +251,10 @@ impl InFlight {
         }
     }
 
-    /// Ends a call that does not run, and returns its answer. Fails if a limit was reached.
+    /// Ends a call that does not run, and returns its answer.
+    ///
+    /// # Errors
+    /// A limit was reached.
     pub(crate) fn refuse(&self, outcome: CallOutcome) -> Result<Bytes, GatewayError> {
         match outcome {
             CallOutcome::Failed(CallFailure::Overloaded {

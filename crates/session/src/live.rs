@@ -28,17 +28,18 @@ pub(crate) struct LiveSession {
     pub(crate) id: SessionId,
     pub(crate) principal: Principal,
     pub(crate) transport: SessionTransport,
-    /// In milliseconds since 1970, if known.
+    /// Milliseconds since 1970, if known.
     pub(crate) opened_at: Option<u64>,
     pub(crate) epoch: Epoch,
-    /// The epoch that workers see. It exceeds any epoch of a lost claim that a worker knows.
+    /// The epoch that workers see. If the store has lost a later claim that a worker knows, the rank exceeds that
+    /// claim's epoch.
     rank: AtomicU64,
     pub(crate) node: Weak<Node>,
     pub(crate) streams: Arc<Streams>,
     pub(crate) share: Arc<Share>,
-    /// In milliseconds of the node's clock.
+    /// Milliseconds of the node's clock.
     pub(crate) last_used: AtomicU64,
-    /// In milliseconds of the node's clock.
+    /// Milliseconds of the node's clock.
     pub(crate) last_saved: AtomicU64,
     pub(crate) actor: ActorSlot,
     core: StateLock<SessionCore>,
@@ -54,7 +55,7 @@ struct SessionCore {
     closed: bool,
 }
 
-/// The session accepts no inputs: find it again.
+/// The session takes no more inputs. The caller must find it again.
 #[derive(Debug)]
 pub(crate) struct Closed;
 
@@ -97,7 +98,8 @@ impl LiveSession {
         })
     }
 
-    /// Returns the effect to carry out. Dropping it ends a call that it admitted.
+    /// Applies an input and returns the effect to carry out. If the effect admitted a call, dropping it ends the
+    /// call.
     pub(crate) fn apply(&self, input: Input) -> Result<Effect, Closed> {
         let facts = self.facts.borrow().clone();
         let applied = self.core.with(|core| {
@@ -222,7 +224,7 @@ impl LiveSession {
         self.admitted.count()
     }
 
-    /// Counts running calls, and those whose answers are not written yet.
+    /// Counts calls that run or whose answers are not written yet.
     pub(crate) fn held(&self) -> usize {
         self.admitted.held()
     }

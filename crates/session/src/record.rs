@@ -14,7 +14,7 @@ use crate::state::Kept;
 pub(crate) struct Record {
     pub(crate) principal: Principal,
     pub(crate) transport: SessionTransport,
-    /// In milliseconds since 1970. `None` in records of older releases.
+    /// Milliseconds since 1970. `None` in records of older releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) opened_at: Option<u64>,
     pub(crate) handshake: Option<Handshake>,
@@ -37,7 +37,7 @@ pub(crate) struct MadeTask {
     pub(crate) task: SessionId,
     /// The delivery that made the task, by which a repeated delivery finds the task.
     pub(crate) delivery: CallId,
-    /// In milliseconds since 1970.
+    /// Milliseconds since 1970.
     pub(crate) made_at: u64,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct MadeTask {
 pub(crate) struct TaskRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) end: Option<TaskEnd>,
-    /// In milliseconds since 1970.
+    /// Milliseconds since 1970.
     #[serde(default)]
     pub(crate) ended_at: u64,
 }

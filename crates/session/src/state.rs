@@ -43,10 +43,10 @@ pub(crate) struct SessionState {
     record: Record,
     caller: Arc<Caller>,
     admitted: Arc<Admitted>,
-    /// Recent cancellations of unknown requests, which a repeated delivery may still bring.
+    /// Recent cancellations of requests that were not in flight. A repeated delivery may still bring such a request.
     unmatched: VecDeque<(RequestId, String)>,
     listener: Option<u64>,
-    /// The list versions last sent. `record.announced` has those that the client surely knows.
+    /// The list versions last sent to the listener. `record.announced` has those that the client surely knows.
     told: [u64; 3],
     task: task::TaskProgress,
 }
@@ -92,12 +92,12 @@ pub(crate) enum Input {
     TaskUnmade(SessionId),
     TaskCancelled,
     TaskAnswer(String, Outcome),
-    /// The task changed at this time, in milliseconds since 1970.
+    /// The time at which the task changed, in milliseconds since 1970.
     TaskChanged(u64),
     TaskAnswered(String),
     TaskWithdrawn(CallId, AskId),
     TaskEnded(TaskEnd, u64),
-    /// The task's end is too large to store and is replaced by this one.
+    /// Replaces the task's end, which is too large to store.
     TaskNotKept(TaskEnd),
     TaskStored,
     Runs(Vec<RequestId>, DeliveryId),
@@ -105,7 +105,7 @@ pub(crate) enum Input {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Came {
-    /// Equal ids from different deliveries are different requests.
+    /// Requests with equal ids from different deliveries are different requests.
     pub(crate) delivery: DeliveryId,
     pub(crate) call: Option<CallId>,
 }
@@ -124,7 +124,7 @@ pub(crate) enum Effect {
     None,
     Respond(Bytes),
     RespondAndSave(Bytes),
-    /// Refused unless the first answer was lost.
+    /// A second `initialize`: refused, unless the answer to the first was lost.
     InitializedAgain {
         request: RequestId,
         greeting: Bytes,
@@ -148,7 +148,7 @@ pub(crate) enum Effect {
         outcome: Outcome,
     },
     TaskAnswer(TaskAnswer),
-    /// A worker may still repeat the question to a new owner.
+    /// The question is unknown, but a worker may still repeat it to this new owner.
     NotAskedYet,
     Cancel {
         slot: Arc<CallSlot>,
@@ -171,7 +171,7 @@ pub(crate) enum Effect {
     Running(Vec<Arc<CallSlot>>),
 }
 
-/// Dropping it ends the admitted request.
+/// A request that the session admitted. Dropping this ends the request.
 #[derive(Debug)]
 pub(crate) struct AdmittedCall {
     pub(crate) admission: Admission,
@@ -300,7 +300,7 @@ impl SessionState {
             .then_some(slot)
     }
 
-    /// Each answer uses its request's connection, so request ids may repeat.
+    /// Whether each answer uses its own request's connection. Request ids may then repeat.
     fn answers_each_post(&self) -> bool {
         self.record.transport == SessionTransport::Streamable
     }
@@ -314,7 +314,7 @@ impl SessionState {
         self.record.to_bytes()
     }
 
-    /// Without running calls, unstored answers or listeners.
+    /// Whether the session has no running calls, unstored answers or listener.
     pub(crate) fn is_idle(&self) -> bool {
         self.admitted.held() == 0 && self.listener.is_none()
     }
@@ -357,7 +357,8 @@ impl SessionState {
     }
 }
 
-/// Before `initialize`, when no calls run, the caller has 2024-11-05 and no capabilities.
+/// Returns the caller of the session's calls. Before `initialize`, when no calls run, its revision is 2024-11-05, and
+/// it has no capabilities.
 fn caller_of(session: &SessionId, record: &Record) -> Caller {
     let handshake = record.handshake.as_ref();
     Caller {

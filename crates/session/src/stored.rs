@@ -1,6 +1,6 @@
 //! Stored bytes by principal.
 //!
-//! Dropped data counts until a sweep corrects the number, once nothing goes on in the session.
+//! Data that the store has dropped still counts, until a sweep finds the session unused and corrects the number.
 
 use std::sync::Arc;
 

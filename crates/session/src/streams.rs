@@ -56,7 +56,7 @@ pub(crate) struct Streams {
     kept: AtomicU64,
     share: Arc<Share>,
     lifecycle: Lifecycle,
-    /// Set on a drain. Readers check it after [`Streams::look_up`].
+    /// Set when the node drains. [`Streams::look_up`] makes readers check it.
     draining: CancellationToken,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Attachment {
     stream: EventStream,
     reader: Reader,
     history: Vec<shoal_ports::LoggedEvent>,
-    /// The stream is open but not written here, because another node may own the session.
+    /// Whether this node does not write the stream although it is open. Another node may own the session.
     pub(crate) orphaned: bool,
     pub(crate) outcome: ResumeOutcome,
 }
@@ -146,8 +146,8 @@ impl Streams {
             .await
     }
 
-    /// Sends unlogged messages to the present reader, after the events so far. An already waiting
-    /// message moves to the end.
+    /// Sends messages to the present reader, after the events so far, without logging them. A message that already
+    /// waits moves to the end.
     pub(crate) fn pass(&self, news: Vec<Bytes>) {
         if let Some(tail) = self.tails.lock().get(&StreamId::STANDALONE) {
             metrics().streams.passed(news.len() as u64);
@@ -155,7 +155,7 @@ impl Streams {
         }
     }
 
-    /// Completes even if the future is dropped.
+    /// Appends events without retrying during an outage. Completes even if the future is dropped.
     pub(crate) async fn append_now(
         self: &Arc<Self>,
         tail: &Arc<Tail>,
@@ -179,7 +179,7 @@ impl Streams {
         tails.values().find_map(|tail| tail.opened_for(delivery))
     }
 
-    /// Whether the standalone stream lacks an answer to a request.
+    /// Whether a call of one of the requests still has to write its answer to the standalone stream.
     pub(crate) fn owes(&self, requests: &[RequestId]) -> bool {
         let tails = self.tails.lock();
         let standalone = tails.get(&StreamId::STANDALONE);
@@ -204,7 +204,7 @@ impl Streams {
             let full = "its principal or the node has reached the limit on stored bytes";
             return Err(StoreError::Full(full).into());
         }
-        // The turn keeps tail and log in the same order.
+        // This lock keeps tail and log in the same order.
         let _turn = tail.turn().await;
         let size = || events.iter().map(Bytes::len).sum();
         let size = (events.len(), if metrics::enabled() { size() } else { 0 });
@@ -272,7 +272,7 @@ impl Streams {
         }
     }
 
-    /// The answer cannot be written, so the reader resumes from the log.
+    /// Gives up a stream whose answer cannot be written. Its reader resumes from the log.
     pub(crate) fn abandon(&self, tail: &Tail) {
         tail.abandon();
         self.tails.lock().remove(&tail.stream());
@@ -289,7 +289,10 @@ impl Streams {
         self.attach(Some(tail), generation, cursor, Vec::new(), prime)
     }
 
-    /// Fails with `Gone` if the log lacks the next events.
+    /// Attaches a reader after an event.
+    ///
+    /// # Errors
+    /// `Gone` if the log lacks the next events.
     pub(crate) async fn resume(
         self: &Arc<Self>,
         cursor: EventId,
@@ -300,14 +303,14 @@ impl Streams {
         } else {
             self.tails.lock().get(&cursor.stream).cloned()
         };
-        // Read after looking for the tail, because a stream without a tail must read as finished.
+        // The log is read after the tail was looked up: a stream that has just lost its tail then reads as finished.
         let page = self
             .store
             .log
             .read(&self.session, cursor, self.config.reader_buffer)
             .await;
         let page = match (page, &live) {
-            // The store has lost events that the tail still has.
+            // The store has lost events, but the tail still has them.
             (Err(LogError::Gone(_)), Some(tail)) if tail.goes_on_after(cursor) => Ok(Page {
                 events: Vec::new(),
                 finished: false,
@@ -345,7 +348,7 @@ impl Streams {
     ) -> Attachment {
         let (sender, items) = lazy_channel(self.config.reader_buffer);
         if prime {
-            // Sent before the reader starts, and so first.
+            // Sent before the reader starts, so that it is the first item.
             let _ = sender.try_send(StreamItem::Prime { id: cursor });
         }
         let reader = Reader {
@@ -388,7 +391,7 @@ impl Streams {
         }
     }
 
-    /// Readers stay until the session has moved.
+    /// Stops writing. Readers stay until the session has moved.
     pub(crate) fn stop_writing(&self) {
         self.lifecycle.set(Turn::LOST);
     }
@@ -420,7 +423,7 @@ impl Streams {
         self.lifecycle.until(over).await;
     }
 
-    /// Readers wait only for their tails, so wake them to check for a change.
+    /// Wakes all readers to check flags, because readers wait only for changes of their tails.
     pub(crate) fn look_up(&self) {
         for tail in self.tails.lock().values() {
             tail.look_up();

@@ -210,7 +210,7 @@ impl Node {
                 over.push(task);
             }
         }
-        // Add the tasks to this node's list first, so that a crash leaves them on a list.
+        // Added to this node's list before they leave the dead node's, so that a crash leaves them on a list.
         if !adopted.is_empty() {
             directory
                 .enlist(&self.id, &adopted, self.list_life())

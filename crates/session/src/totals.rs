@@ -1,5 +1,5 @@
-//! Only a [`Portion`] changes the granted totals, by its own amount, so a total cannot fall below
-//! what is held.
+//! Totals of an amount, for the node and by principal. Only a [`Portion`] changes them, by its own amount, so that no
+//! total falls below what is held.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ pub(crate) struct Totals {
     of: DashMap<Principal, u64>,
 }
 
-/// Given back on drop.
+/// A share of the totals, which is given back on drop.
 #[derive(Debug)]
 pub(crate) struct Portion {
     totals: Arc<Totals>,
@@ -42,7 +42,10 @@ impl Totals {
         portion
     }
 
-    /// Fails with the limit that was reached.
+    /// Takes one unit, within both limits.
+    ///
+    /// # Errors
+    /// The limit that was reached.
     pub(crate) fn take_one(
         self: &Arc<Self>,
         principal: &Principal,
@@ -59,7 +62,7 @@ impl Totals {
         *own += 1;
         portion.amount = 1;
         let exceeded = *own > most_own;
-        // Dropping a portion takes the lock.
+        // Unlocked first, because dropping the portion locks the entry.
         drop(own);
         match exceeded {
             true => Err(Exceeded::Own),

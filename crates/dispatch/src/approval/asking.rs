@@ -1,7 +1,7 @@
 //! A legacy call that waits for approval before it starts.
 //!
-//! The question always has the same id and the event number before the call's first event, so a
-//! session owner that resumes there asks again.
+//! The question always has the same id and event number 0, before the call's first event. So a session owner that
+//! resumes the call at event 0 asks again.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(crate) enum Next {
     Planned(Route, Option<Binding>),
     /// An earlier session owner may have started the call at this worker.
     At(WorkerId),
-    /// The call is safe to repeat.
+    /// Any worker may start the call, because it is safe to repeat.
     Anywhere,
 }
 
@@ -37,7 +37,7 @@ struct Asking {
     dispatch: Dispatch,
     call: Call,
     next: Option<Next>,
-    /// The call's time once it runs.
+    /// How long the call may run after its approval.
     time: Duration,
     /// When the question expires.
     until: Instant,
@@ -182,8 +182,8 @@ impl Asking {
                 match dispatch.find_surely(access, &call).await {
                     Ok(_) => {
                         if let Some(worker) = &call.worker {
-                            // With the current ledger number, the worker does not refuse the call
-                            // for the person's delay.
+                            // The person may have taken so long that a worker would refuse the planned ledger number
+                            // as too old.
                             let ledger = dispatch.shared.view().ledger(worker);
                             call.ledger = ledger.or(call.ledger);
                         }
@@ -240,7 +240,7 @@ impl AskControl {
                     return Ok(said);
                 }
             }
-            // A notification before the wait leaves a permit.
+            // An answer or a cancellation before this wait leaves a permit.
             self.changed.notified().await;
         }
     }

@@ -1,9 +1,8 @@
-//! A modern call's approval: the question ends the request, and the client's retry brings the
-//! answer.
+//! A modern call's approval: the question ends the request, and the client's retry brings the answer.
 //!
-//! Shoal keeps no state meanwhile. The sealed state names the call's id and worker, and binds the
-//! principal, the tool and the arguments. The worker runs an id once, so a replay has no effect.
-//! After a refusal, the worker will not begin the call.
+//! Shoal keeps no state meanwhile. The sealed state names the call's id and worker, and fits only the same principal,
+//! tool and arguments. The worker runs each call id once, so a replayed approval has no effect. If the person
+//! refuses, Shoal makes the worker refuse this id from then on.
 
 use std::time::Duration;
 
@@ -22,7 +21,8 @@ use crate::worker_call::{Origin, WorkerCall};
 
 const KEY: &str = "approval";
 
-/// Limits the wait for the worker's confirmation. The refusal stands without it.
+/// How long Shoal waits for the worker's confirmation. After that, it tells the client that an earlier approval may
+/// have started the call.
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -81,15 +81,15 @@ pub(crate) fn read_retry(
 }
 
 impl AskedCall {
-    /// Gives the call the approved id, under which it runs at most once. `false` if its worker is
-    /// gone, because only that worker knows whether the call has run.
+    /// Gives the call the approved id, and binds it to the worker of the question, where the id runs at most once.
+    /// `false` if this worker is gone, because only it knows whether the call has run.
     pub(crate) fn bind(self, view: &View, call: &mut Call) -> bool {
         let Some(Binding {
             worker,
             ledger: ledger @ Some(_),
         }) = self.at
         else {
-            // Without a ledger, the worker does not remember ids.
+            // Without a ledger, the worker does not remember ids, so only a call that is safe to repeat may run.
             return call.repeat == Repeat::Safe;
         };
         if view.member(&worker).is_none() {
@@ -104,8 +104,7 @@ impl AskedCall {
 }
 
 impl Dispatch {
-    /// Makes the worker refuse to begin the call. Shoal follows the call if an earlier approval
-    /// started it.
+    /// Makes the worker refuse to begin the call. If an earlier approval has started it, returns that run.
     pub(crate) async fn refuse_asked(
         &self,
         mut request: Modern,

@@ -6,8 +6,7 @@ use shoal_protocol::{RpcError, code};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// Measures a task's call, whose time pauses while a question is open, and limits each question's
-/// time.
+/// The time limits of a task's call and of each of its questions. The call's time pauses while a question is open.
 pub(crate) struct Allowance {
     started: Instant,
     deadline: Instant,
@@ -18,15 +17,15 @@ pub(crate) struct Allowance {
 
 /// The end of a call whose time is over.
 pub(super) struct Overdue {
-    /// The reason for the tool.
+    /// The reason that the tool gets with its cancellation.
     pub(super) reason: &'static str,
-    /// The outcome for the caller.
+    /// The outcome that the caller gets.
     pub(super) outcome: CallOutcome,
 }
 
 #[derive(Default)]
 struct Questions {
-    /// The oldest first.
+    /// The open questions and when they were asked, the oldest first.
     open: Vec<(AskId, Instant)>,
     since: Option<Instant>,
     waited: Duration,
@@ -64,7 +63,7 @@ impl Allowance {
         self.changed.notify_one();
     }
 
-    /// Waits for the end of the call's time. Cancel safe.
+    /// Waits until the time of the call or of its oldest question is over. Cancel safe.
     pub(super) async fn over(&self) -> Overdue {
         loop {
             let (due, question) = self.due();

@@ -23,7 +23,8 @@ pub(super) struct InputRequest {
 #[derive(Default)]
 pub(crate) struct Given {
     pub(super) answers: RawObject,
-    /// Digests of the answered questions, if the call runs again and may ask different ones.
+    /// Digests of the questions that the answers belong to. `Some` if the call runs again, because it may then ask
+    /// different questions.
     pub(super) to: Option<BTreeMap<String, RequestDigest>>,
 }
 

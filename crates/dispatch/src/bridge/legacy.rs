@@ -14,13 +14,14 @@ use crate::rounds::Position;
 use crate::shape::{Shaping, Typed};
 use crate::worker_call::WorkerCall;
 
-/// Ask ids per round. A worker's own ids stay below half of it.
+/// Ask ids per round. The lower half is for the worker's questions, the upper for those of an `InputRequiredResult`.
 const IDS_PER_ROUND: u64 = 1 << 32;
 
-/// Carries a legacy caller's call through rounds of `InputRequiredResult`, which become requests.
+/// Runs a legacy caller's call. Turns the questions of an `InputRequiredResult` into requests to the client, and then
+/// calls the backend again with the answers, which begins the next round.
 ///
-/// Ask ids and round ids are equal on every node, so an answer to a lost session owner's question
-/// fits its successor's.
+/// Every node derives the same ask ids and round ids, so an answer to a lost session owner's question also answers
+/// its successor's.
 pub(crate) struct LegacyBridge {
     worker_call: WorkerCall,
     shaping: Arc<Shaping>,
@@ -73,7 +74,7 @@ impl LegacyBridge {
         CallEventKind::Finished(outcome)
     }
 
-    /// Returns `None` if the event opened a round of questions.
+    /// Translates an event for the client. Returns `None` if the event opened a round of questions.
     fn pass(&mut self, kind: CallEventKind) -> Option<CallEventKind> {
         match kind {
             CallEventKind::Ask {
@@ -168,7 +169,7 @@ impl LegacyBridge {
         };
         let responses = responses(keys, answers)?;
         let params = with_round(self.worker_call.params(), responses, state.as_deref());
-        // Set first, so that answers match the new round.
+        // Set before the round starts, so that the answers to its questions get its ids.
         let next = base(self.worker_call.position().round + 1);
         self.worker_call.handle.rebase(next);
         self.worker_call

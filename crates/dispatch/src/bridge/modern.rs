@@ -30,7 +30,7 @@ pub(crate) struct ModernBridge {
     queue: VecDeque<CallEventKind>,
     questions: Vec<Question>,
     given: Given,
-    /// The worker's last event number.
+    /// The worker's last event number, also after `worker_call` is gone.
     seen: u64,
 }
 
@@ -41,8 +41,8 @@ impl ModernBridge {
         questions: Vec<Question>,
         given: Given,
     ) -> Self {
-        // A call that runs again gets its answers only when it asks. Only this node has them, so no
-        // other reader may take the call.
+        // A call that runs again gets its answers only when it asks. Only this node has them, so others must not
+        // learn where the call runs and take it.
         if given.to.is_none() {
             worker_call.tell_where();
         }
@@ -78,7 +78,7 @@ impl ModernBridge {
                 };
                 let worker_call = self.worker_call.as_ref()?;
                 match self.given.take(&request) {
-                    // The client has already answered a repeated question.
+                    // The client has already answered this question.
                     Some(answer) => drop(worker_call.handle.answer(ask, Outcome::Result(answer))),
                     None => self.questions.push(Question {
                         ask,

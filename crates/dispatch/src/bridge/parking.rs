@@ -24,13 +24,13 @@ pub(super) struct Question {
     pub(super) sequence: u64,
 }
 
-/// A parked call's location in the sealed state. Another node attaches before the questions.
+/// Where a parked call is, as sealed in the state. Another node attaches to the events after `after`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Locator {
     pub(super) call: CallId,
     /// The event number before the first open question.
     pub(super) after: u64,
-    /// The client's last event number.
+    /// The number of the last event before the call was parked.
     pub(super) seen: u64,
     pub(super) worker: WorkerId,
 }
@@ -47,7 +47,7 @@ impl std::fmt::Display for Locator {
     }
 }
 
-/// Another version of Shoal sealed the state.
+/// The text is no locator, because another version of Shoal sealed the state.
 #[derive(Debug)]
 pub(super) struct NoLocator;
 
@@ -118,7 +118,7 @@ impl ParkingLot {
         })
     }
 
-    /// Parks a call, and cancels it after the parking time. The end of its events frees the place.
+    /// Parks a call until a request wakes it, its events break off, or the parking time ends, which cancels it.
     pub(super) fn park(self: &Arc<Self>, principal: Principal, parked: Parked) -> Result<(), Full> {
         let id = parked.worker_call.call();
         let (keeper, asked) = oneshot::channel();
@@ -136,8 +136,8 @@ impl ParkingLot {
         Ok(())
     }
 
-    /// Takes a parked call for the first request. Cancel safe: if the future is dropped, the call
-    /// stays at its worker.
+    /// Gives a parked call to the first request that wakes it. Cancel safe: if the future is dropped, the call stays
+    /// at its worker.
     pub(super) async fn wake(&self, id: CallId) -> Option<Parked> {
         let keeper = self.leave(id)?;
         let (give, given) = oneshot::channel();

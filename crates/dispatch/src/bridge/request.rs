@@ -22,15 +22,16 @@ const PARKING_RETRY: Duration = Duration::from_secs(10);
 pub(crate) struct Modern {
     pub(crate) shared: Arc<Shared>,
     pub(crate) shaping: Arc<Shaping>,
-    /// The request's own id.
+    /// The id of this request, which may continue another call.
     pub(crate) call: CallId,
     pub(crate) method: Method,
     pub(crate) params: Option<RawJson>,
     pub(crate) caller: Arc<Caller>,
     pub(crate) started: Instant,
-    /// The request's end. A call that may be parked has a later deadline at the worker.
+    /// The end of a request whose call may be parked, because the worker's deadline for such a call is later. `None`
+    /// for other requests.
     pub(crate) deadline: Option<Instant>,
-    /// Whether the request answers an earlier request's questions. The last of several answers
+    /// Whether the request answers an earlier request's questions. If several requests answer them, the last
     /// continues the call.
     pub(crate) is_answer: bool,
     /// A retry's progress token and log level, which may differ from the first request's.
@@ -169,7 +170,8 @@ impl Modern {
     }
 }
 
-/// A call that must not be repeated has run up to its question.
+/// Returns why a call is not parked. If a repeat is not safe, the outcome is unknown, because the call has run up to
+/// its question.
 fn full_failure(full: &Full, repeatable: bool) -> CallFailure {
     let reason = full.to_string();
     if repeatable {

@@ -23,7 +23,10 @@ pub(crate) fn complete(method: &Method, outcome: &CallOutcome) -> Option<Typed> 
     }
 }
 
-/// Fails with -32603 if the backend violates the protocol.
+/// Tells a complete result from one that asks the client.
+///
+/// # Errors
+/// -32603 if the backend violates the protocol.
 pub(super) fn judge(method: &Method, result: &RawJson) -> Result<Judged, RpcError> {
     // Searching is cheaper than parsing, which few results need.
     static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("resultType"));
@@ -44,7 +47,8 @@ pub(super) fn judge(method: &Method, result: &RawJson) -> Result<Judged, RpcErro
     }
 }
 
-/// Official clients lose the answer or the connection if a member is missing.
+/// Checks the member that the method's result must have. Without it, official clients lose the answer or the
+/// connection.
 fn check(method: &Method, result: &RawJson) -> Result<(), RpcError> {
     let broken = |what: &str| {
         Err(RpcError::internal(format!(

@@ -19,7 +19,7 @@ use crate::rounds::Position;
 use crate::shared::Shared;
 use crate::worker_call::{Origin, WorkerCall, attach};
 
-/// Hides from a caller whether a state is foreign or another caller's.
+/// One text for foreign states and for other callers' states, so that a caller cannot tell them apart.
 const INVALID_STATE: &str =
     "requestState is not valid for this request; all edges need the same state_keys";
 
@@ -42,7 +42,7 @@ pub(crate) struct WokenCall {
     asked: Vec<String>,
 }
 
-/// Judges by member names alone.
+/// Looks only at the members' names, not at their values.
 pub(crate) fn may_continue(method: &Method, params: Option<&Index<'_>>) -> bool {
     let goes_on = |params: &Index<'_>| params.has_any(&["requestState", "inputResponses"]);
     method.may_require_input() && params.is_some_and(goes_on)
@@ -139,8 +139,8 @@ pub(crate) async fn continued(
     }))))
 }
 
-/// Finds a parked call here or at its worker, and the client's last event number. The sealed state
-/// proves that the caller owns the call.
+/// Finds a parked call here or at its worker. Also returns the last event number that the client knows, or 0 if the
+/// call was parked here. The sealed state proves that the caller owns the call.
 async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Parked, u64)> {
     if let Some(parked) = shared.lot.wake(place.call).await {
         return Some((parked, 0));
@@ -163,7 +163,7 @@ async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Park
     let (running, member) = found.ok()?;
     let call = Call {
         id: place.call,
-        // Whatever its tool declares, the call has run up to its question.
+        // The call has run up to its question, so it must not run again, whatever its tool declares.
         repeat: Repeat::Never,
         worker: Some(worker),
         ..call.clone()
@@ -247,8 +247,7 @@ impl WokenCall {
         let given = match waits_here {
             true => Given::default(),
             false => {
-                // The call may become a task before it repeats its questions, and the task would
-                // lack later answers.
+                // The call may become a task before it repeats its questions. Later answers would not reach the task.
                 for key in &asked {
                     let answer = responses.get(key).filter(RawJson::is_object);
                     if let (Some(ask), Some(answer)) = (ask_of(key), answer) {

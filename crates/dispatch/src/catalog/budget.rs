@@ -1,7 +1,7 @@
 //! Limits the cost of one validation.
 //!
-//! The validator cannot be stopped. So each access to a value [charges](charge) the budget, and an
-//! exhausted budget unwinds to [`within`], which breaks none of the validator's state.
+//! The validator cannot be stopped. So each access to a value [charges](charge) the budget, and an exhausted budget
+//! unwinds the stack to [`within`], which breaks none of the validator's state.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -14,7 +14,7 @@ use super::search_cost::{SearchCost, SearchCosts};
 /// Steps between two checks of the clock.
 const CLOCK: u64 = 1024;
 
-/// Time covers work that steps do not measure.
+/// The limits of one validation. The time limits work that is not counted in steps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     /// Accesses to values, approximately.
@@ -58,7 +58,7 @@ impl Drop for Restore {
     }
 }
 
-/// `None` if the budget is exhausted. A string is charged before it is searched.
+/// Returns `None` if the budget is exhausted. `searches` is charged for a string before a pattern searches it.
 pub(super) fn within<T>(
     budget: Budget,
     searches: SearchCosts,
@@ -69,7 +69,7 @@ pub(super) fn within<T>(
         top: here(),
         stack: budget.stack,
         time: budget.time,
-        // Most validations end before the first check of the clock.
+        // Set at the first check of the clock, which most validations do not reach.
         until: None,
     };
     let _restore = Restore(LEFT.replace(left), SEARCHES.replace(searches));
@@ -80,7 +80,7 @@ pub(super) fn within<T>(
     }
 }
 
-/// Unwinds if too few steps are left.
+/// Unwinds if too few steps, too little stack or too little time is left.
 #[inline]
 pub(super) fn charge(steps: u64) {
     let left = LEFT.get();
@@ -133,7 +133,7 @@ fn look_at_clock() {
     }
 }
 
-/// Reads the thread's clock. Without one, only steps count.
+/// Reads the thread's clock. Without one, the time is unlimited.
 fn processor_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }

@@ -1,4 +1,4 @@
-//! Long strings that the schema ignores are skipped.
+//! Checks arguments against a schema. Skips long strings whose content and length the schema ignores.
 
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
@@ -14,8 +14,8 @@ use crate::config::ArgumentPolicy;
 
 const LONG: usize = 4 << 10;
 
-/// Keywords that depend on the content or length of strings. A property of such a name costs only a
-/// needless check.
+/// Keywords that depend on the content or length of strings. A property may have such a name, which then only causes
+/// a needless check.
 const ABOUT_CONTENT: &[&str] = &[
     "const",
     "contentEncoding",
@@ -29,10 +29,10 @@ const ABOUT_CONTENT: &[&str] = &[
     "uniqueItems",
 ];
 
-/// In an error. The model pays tokens for each problem.
+/// Maximum problems in an error. The model pays tokens for each.
 const MAX_PROBLEMS: usize = 5;
 const MAX_PROBLEM_CHARS: usize = 300;
-/// Describing problems can take far longer than finding any.
+/// Maximum steps to describe problems, which can take far longer than to find that there are any.
 const PROBLEM_STEPS: u64 = 200_000;
 
 /// Member names compared in about one step.
@@ -40,7 +40,7 @@ const COMPARED_A_STEP: usize = 16;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Without errors, or with errors that the policy forgives.
+    /// The arguments match the schema, or the policy forgives their errors.
     Valid,
     Invalid(String),
     TooComplex,
@@ -60,7 +60,7 @@ impl Checker {
         })
     }
 
-    /// A lone surrogate counts as an unknown character.
+    /// Checks arguments. Reads a lone surrogate as an unknown character.
     ///
     /// # Errors
     /// Invalid JSON.
@@ -142,7 +142,8 @@ impl Checker {
         })
     }
 
-    /// `None` if the validator gave up a pattern search, because there may be no problem.
+    /// Describes the problems. `None` if the validator may have given up a pattern search, because then there may be
+    /// no problem.
     fn problems(&self, arguments: &Value, budget: Budget) -> Option<String> {
         let told = self.errors(arguments, budget, tell);
         told.unwrap_or_else(|| {
@@ -151,15 +152,14 @@ impl Checker {
         })
     }
 
-    /// Passes the errors to `f`. `None` if finding them takes too long.
+    /// Passes the validation's errors to `read`. `None` if the budget is exhausted.
     fn errors<T>(
         &self,
         arguments: &Value,
         budget: Budget,
         read: impl FnOnce(Errors<'_, '_>) -> T,
     ) -> Option<T> {
-        // An earlier check may have given up a backtracking search. Only a full validation proves
-        // an error then.
+        // `is_valid` may have given up a backtracking search. Only a full validation proves an error then.
         let steps = match self.compiled.backtracks {
             true => budget.steps,
             false => budget.steps.min(PROBLEM_STEPS),
@@ -173,7 +173,7 @@ impl Checker {
 
 type Errors<'a, 'e> = &'a mut dyn Iterator<Item = ValidationError<'e>>;
 
-/// `None` if one of the first errors is not about the arguments.
+/// Describes the first errors. `None` if one of them only says that a pattern search was given up.
 fn tell(errors: Errors<'_, '_>) -> Option<String> {
     let mut problems = Vec::new();
     for error in (&mut *errors).take(MAX_PROBLEMS) {
@@ -193,7 +193,7 @@ fn tell(errors: Errors<'_, '_>) -> Option<String> {
     Some(problems.join("; "))
 }
 
-/// Whether the schema judges all strings alike. A schema that refers to another document does not.
+/// Whether the schema treats all strings alike. A reference to another document counts as no.
 fn takes_any_string(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => members.iter().all(|(key, value)| {

@@ -16,7 +16,7 @@ use crate::config::PoolConfig;
 
 #[derive(Debug)]
 pub(crate) struct CompiledPool {
-    /// The pool's catalog. An equal one needs no compilation.
+    /// The catalog that was compiled. If the pool's workers announce an equal one, nothing is compiled.
     pub(crate) source: Arc<PoolCatalog>,
     pub(crate) tools: Vec<Arc<Tool>>,
     pub(crate) prompts: Vec<(String, RawJson)>,

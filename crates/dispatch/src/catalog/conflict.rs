@@ -1,6 +1,6 @@
 use serde::Serialize;
 
-/// Two pools offer the same item, which the first keeps.
+/// An item that two pools offer. One of them keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Conflict {
     /// The kind of the item.

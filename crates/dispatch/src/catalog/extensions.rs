@@ -1,5 +1,4 @@
-//! Servers do not declare their extensions' methods, so any method unknown to MCP may belong to
-//! one.
+//! Servers declare their extensions without the methods, so any method unknown to MCP may belong to one.
 
 use std::sync::Arc;
 
@@ -29,7 +28,7 @@ impl ExtensionPool {
         declaring.filter(|it| !it.names.is_empty()).collect()
     }
 
-    /// Whether the method starts or ends like the name: `skills/list` matches
+    /// Whether the method starts with the extension's name or the name's last part: `skills/list` belongs to
     /// `io.modelcontextprotocol/skills`.
     fn is_named_by(&self, method: &str) -> bool {
         let begins = |name: &str| {
@@ -53,8 +52,8 @@ fn names(capabilities: &RawJson) -> Vec<String> {
 }
 
 impl Catalog {
-    /// Prefers pools that declare the extension, then the pool that has the tool or resource of the
-    /// parameters, then the first pool.
+    /// Prefers pools that declare the extension, then the pool that has the parameters' resource, tool or prompt,
+    /// then the first pool.
     pub(crate) fn extension(
         &self,
         method: &str,

@@ -4,10 +4,10 @@ use shoal_protocol::{RawJson, RawObject};
 use super::{Pool, fitting};
 use crate::config::{Config, ServerInfo};
 
-/// Shoal itself serves tasks.
+/// Not copied from servers, because Shoal itself serves tasks.
 const TASKS: &str = "tasks";
 const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
-/// Derived from the pools' offers.
+/// Capabilities that Shoal derives from the pools' offers instead of merging them.
 const OWN: [&str; 5] = ["tools", "resources", "prompts", "completions", "logging"];
 
 const OF_OBJECTS: [&str; 2] = ["experimental", "extensions"];
@@ -69,7 +69,7 @@ pub(super) fn capabilities(pools: &[Pool]) -> RawJson {
     merged.to_json()
 }
 
-/// Merges two objects; otherwise the first value stays.
+/// Merges a capability that several pools declare. Unless both values are objects, the first stays.
 fn merge_member(merged: &mut RawObject, name: &str, value: &RawJson) {
     let Some(added) = RawObject::of(value) else {
         merged.set(name, merged.get(name).unwrap_or_else(|| value.clone()));

@@ -1,4 +1,4 @@
-//! Clients' parsers refuse a whole list for one member of the wrong type.
+//! Removes members of the wrong type from items, because clients' parsers would refuse the whole list.
 
 use shoal_protocol::{RawJson, RawObject};
 
@@ -114,7 +114,7 @@ const SERVER: Shape = Shape::Members(&[
     may("icons", ICONS),
 ]);
 
-/// Returns the removed members.
+/// Returns the item as clients can parse it, and the removed members.
 pub(super) fn item(kind: ItemKind, key: &str, raw: RawJson) -> (RawJson, Vec<String>) {
     let members = match kind {
         ItemKind::Tool => TOOL,

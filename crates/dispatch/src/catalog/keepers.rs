@@ -10,10 +10,10 @@ use super::prefixed::prefixed;
 use super::{Catalog, Conflict, ItemKind, Pool};
 use crate::config::PoolSettings;
 
-/// Beyond this many, each node decides by the pools that it has seen.
+/// Maximum names on which nodes agree in the store. For other names, each node keeps the pool that it saw first.
 const MOST_NAMES: usize = 1_000;
 
-/// The nodes' agreement: each name's pool, by [`key`].
+/// The pool of each name on which the nodes agree. Names are written by [`key`].
 pub(crate) type AgreedNames = BTreeMap<String, String>;
 
 #[derive(Default)]

@@ -4,9 +4,9 @@ use super::conflict::ItemKind;
 
 /// The limit of 2025-11-25 and later (Tools, Tool Names).
 const NAME_CHARACTERS: usize = 128;
-/// Bytes of a URI or a template.
+/// Maximum bytes of a URI or a template.
 const URI_BYTES: usize = 8 * 1024;
-/// Unfit items that the status lists.
+/// Maximum items in the status that cannot be served.
 const TOLD: usize = 64;
 const SHOWN: usize = 64;
 

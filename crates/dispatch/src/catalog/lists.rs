@@ -10,9 +10,9 @@ use super::{Pages, Pool};
 use crate::access::Access;
 use crate::shape::Shaping;
 
-/// Bytes of one list's filtered pages.
+/// Maximum bytes of one list's cached pages for callers that see a part of it.
 const FILTERED_BYTES: u64 = 32 << 20;
-/// Bytes that record which items callers may see.
+/// Maximum bytes of the cache of which items callers may see.
 const SEEN_BYTES: u64 = 4 << 20;
 
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use super::budget::{charge, charge_length, charge_name, charge_string};
 
 mod unique;
 
-/// The validator stores two locations for an error until the validation ends.
+/// Steps for an error, for which the validator stores two locations until the validation ends.
 const ERROR: u64 = 50;
 
 pub(super) struct Metered;
@@ -99,7 +99,7 @@ impl<'a> Node<'a, Metered> for MeteredNode<'a> {
         cmp::equal(self.0, expected)
     }
 
-    // Called mostly for errors.
+    // The validator calls this mostly for errors.
     fn to_value(&self) -> Cow<'a, Value> {
         charge(ERROR);
         Cow::Borrowed(self.0)

@@ -12,7 +12,7 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Modern clients get the `shaped` items, without those in `legacy_only`.
+    /// Modern clients get the pages that `shaped` returns, without the items in `legacy_only`.
     pub(super) fn write(
         member: &'static str,
         items: &[(usize, &RawJson)],

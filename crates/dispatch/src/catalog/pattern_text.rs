@@ -2,7 +2,7 @@
 pub(super) struct PatternShape {
     /// Characters, classes and assertions, times their repetitions.
     pub(super) atoms: u64,
-    /// The nesting depth of repeated look-arounds.
+    /// The nesting depth of look-arounds, or 0 if none is repeated.
     pub(super) depth: u32,
 }
 
@@ -32,7 +32,8 @@ struct Tokens<'a> {
 struct Reading {
     before: u64,
     last: u64,
-    /// The nesting depth of look-arounds with this group, and whether the last piece is one.
+    /// The nesting depth of the look-arounds in this group, whether its last piece contains one, and whether the
+    /// group is one.
     depth: u32,
     last_looks: bool,
     looks: bool,

@@ -1,10 +1,10 @@
 use sha2::{Digest as _, Sha256};
 
-/// Characters that model APIs accept.
+/// Maximum characters of a name that model APIs accept.
 const LONGEST: usize = 64;
 const DIGEST: usize = 8;
 
-/// If the name becomes too long for model APIs, a stable digest replaces its end.
+/// If the prefix makes the name too long for model APIs, a stable digest replaces the name's end.
 pub(super) fn prefixed(prefix: &str, name: &str) -> String {
     let whole = format!("{prefix}{name}");
     let room = LONGEST - DIGEST - 1;

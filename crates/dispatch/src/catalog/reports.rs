@@ -8,7 +8,6 @@ const LONGEST_TITLE: usize = 160;
 const LONGEST_DESCRIPTION: usize = 240;
 
 impl Catalog {
-    /// Finds tools by name, title or pool, ignoring case. The order is unspecified.
     pub(crate) fn reports(&self, filter: &str) -> Vec<ToolReport> {
         let filter = filter.to_lowercase();
         let fits = |text: &str| text.to_lowercase().contains(&filter);

@@ -16,7 +16,8 @@ pub(super) struct ResourceFilter {
 #[derive(Clone, Debug)]
 struct Allowed {
     pattern: UriTemplate,
-    /// Without a query or fragment, the pattern matches only URIs without them.
+    /// Without a query or fragment, the pattern must also match the URI without them, because a server may read only
+    /// that part.
     has_query: bool,
 }
 

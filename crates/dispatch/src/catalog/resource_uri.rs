@@ -14,7 +14,7 @@ pub(super) struct ResourceUri {
 }
 
 impl ResourceUri {
-    /// `None` if the readings lead to different resources.
+    /// Reads a URI's spellings. `None` if they may lead to different resources.
     pub(super) fn read(uri: &str) -> Option<Self> {
         let decoded = percent_decode_str(uri).decode_utf8().ok()?;
         // URL parsers drop some control characters and read a backslash as a slash.
@@ -67,8 +67,8 @@ pub(super) fn normal(pattern: &str) -> String {
     decoded(text)
 }
 
-/// Some servers ignore case and redundant slashes. Folding goes through upper case, since `ſ` is a
-/// small `S`.
+/// Folds what some servers ignore: case and redundant slashes. Letters go through upper case, because `ſ` is a small
+/// `S`.
 pub(super) fn folded(text: &str) -> String {
     let (mut folded, mut slashes, mut most) = (String::with_capacity(text.len()), 0, 1);
     for letter in text.chars() {
@@ -86,12 +86,12 @@ pub(super) fn folded(text: &str) -> String {
     folded
 }
 
-/// Some servers strip a segment's parameters (`secret;v=1`, RFC 3986, 3.3).
+/// Removes a segment's parameters (`secret;v=1`, RFC 3986, 3.3), which some servers ignore.
 fn without_parameters(part: &str) -> &str {
     part.split(';').next().unwrap_or_default()
 }
 
-/// Returns the whole URL, without fragment, and without fragment and query.
+/// Returns three URLs: the whole one, without fragment, and without fragment and query.
 fn cuts(url: &Url) -> [Url; 3] {
     let (mut whole, mut bare) = (url.clone(), url.clone());
     whole.set_fragment(None);
@@ -100,7 +100,7 @@ fn cuts(url: &Url) -> [Url; 3] {
     [url.clone(), whole, bare]
 }
 
-/// Decodes a URL completely, and except for encoded slashes, which belong to a template's value.
+/// Decodes a URL in up to two ways: completely, and except for encoded slashes, which a template's value may contain.
 fn readings(url: &Url) -> Vec<String> {
     let text = url.as_str().replace("%2f", "%2F");
     let mut readings = vec![decoded(&text)];

@@ -32,7 +32,7 @@ const NAMED: &[&str] = &[
     "patternProperties",
     "properties",
 ];
-/// Not schemas.
+/// Keywords whose values are not schemas.
 const VALUES: &[&str] = &["const", "default", "enum", "examples"];
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +52,7 @@ pub(crate) enum SchemaError {
 #[derive(Debug)]
 pub(super) struct Compiled {
     pub(super) validator: Validator<Metered>,
-    /// A backtracking search may be given up.
+    /// Whether a pattern needs backtracking, whose search the validator may give up.
     pub(super) backtracks: bool,
     pub(super) searches: SearchCosts,
 }
@@ -111,7 +111,7 @@ fn options<'a>() -> ValidationOptions<'a, Arc<dyn Retrieve>, Metered> {
     ValidationOptions::default().offline()
 }
 
-/// Adds a keyword that [charges](super::budget) each of the validator's branches.
+/// Adds a keyword with which the validator accesses the value, and so [pays](super::budget), at each branch.
 fn looking(schema: &Value) -> Value {
     let mut schema = schema.clone();
     if refers(&schema) {
@@ -155,7 +155,7 @@ fn refers(schema: &Value) -> bool {
     }
 }
 
-/// Bounds the number of subschemas. Boolean subschemas are numerous only in arrays.
+/// Counts objects, and booleans in arrays, as subschemas. Booleans are numerous only in arrays.
 fn objects_in(value: &Value) -> usize {
     match value {
         Value::Object(members) => 1 + members.values().map(objects_in).sum::<usize>(),

@@ -1,11 +1,11 @@
-//! Clients' parsers would refuse these schemas of objects.
+//! Repairs schemas of objects that clients' parsers would refuse.
 
 use serde_json::{Map, Value, json};
 use shoal_protocol::{
     RawJson, nesting_within, rewrite_exclusive_limits, rewrite_item_list, rewrite_required_flags,
 };
 
-/// Limits schemas that Shoal repairs below their root.
+/// Limits of the schemas that Shoal repairs below their root.
 const MAX_NESTING: usize = 64;
 const MAX_BYTES: usize = 256 * 1024;
 const MAX_TOLD: usize = 10;
@@ -136,7 +136,7 @@ fn resolve_root(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
     let Some(Value::Object(target)) = whole.pointer(pointer) else {
         return;
     };
-    // Clients must resolve a target with references or a base of its own.
+    // A copied `$ref` or `$id` would change its meaning, so clients must resolve such a target themselves.
     if target.contains_key("$ref") || target.contains_key("$id") || pointer.is_empty() {
         return;
     }

@@ -1,23 +1,23 @@
-//! A search cannot be stopped, so its cost is bounded in advance.
+//! A pattern search cannot be stopped, so its cost is bounded in advance.
 
 use serde_json::Value;
 
 use super::pattern_text::{PatternShape, leading_look_aheads};
 
-/// On one string.
+/// Maximum backtracking steps on one string.
 pub(super) const MAX_BACKTRACKS: usize = 2_000;
 /// Bytes that one automaton reads per step.
 const BYTES_OF_STEP: u64 = 64;
-/// A surcharge for the patterns of formats and meta-schemas.
+/// States for patterns outside the schema: those of formats and meta-schemas.
 const UNWRITTEN: u64 = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SearchCost {
-    /// States of the automata; each reads each byte.
+    /// States of automata, each of which reads each byte once.
     states: u64,
-    /// States of patterns that the search may apply repeatedly.
+    /// States of patterns that backtrack, and so may read a byte many times.
     again: u64,
-    /// Each level of repeated look-arounds may read the rest of the string at each byte.
+    /// Nesting depth of repeated look-arounds. Each level may read the rest of the string anew at each byte.
     depth: u32,
 }
 
@@ -120,7 +120,7 @@ impl SearchCosts {
     }
 }
 
-/// Whether leading look-aheads and a plain rest need no backtracking.
+/// Whether the pattern consists of leading look-aheads and a rest that automata can search for without backtracking.
 fn reads_once(pattern: &str, linear: &impl Fn(&str) -> bool) -> bool {
     leading_look_aheads(pattern).is_some_and(|parts| parts.into_iter().all(linear))
 }

@@ -17,7 +17,8 @@ enum Part {
 /// `{var}`, `{+var}`, `{#var}`, `{.var}`, `{/var}`, `{;var}`, `{?var}` or `{&var}`.
 #[derive(Clone, Copy, Debug)]
 struct Expression {
-    /// The operator's first character; without it, a value must not be empty.
+    /// The character with which the expansion begins, if the operator adds one. Without it, the expansion must not be
+    /// empty.
     lead: Option<u8>,
     stops: &'static [u8],
 }

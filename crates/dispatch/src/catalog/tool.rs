@@ -13,17 +13,17 @@ const ANY_OBJECT: RawJson = RawJson::from_static(r#"{"type":"object"}"#);
 pub(crate) struct Tool {
     pub(crate) name: Arc<str>,
     pub(crate) raw: RawJson,
-    /// Set if it differs from the backend's form.
+    /// The tool as clients see it, if this differs from `raw`.
     pub(crate) listed: Option<RawJson>,
-    /// The tool's own schema describes no object.
+    /// Whether clients see a schema that takes any object, because the tool's own describes none.
     pub(crate) takes_anything: bool,
-    /// Without these changes, clients would refuse the whole list.
+    /// Changes to the schema. Without them, clients would refuse the whole list.
     pub(crate) repairs: Vec<String>,
     pub(crate) hints: Hints,
     pub(crate) task_support: Option<TaskSupport>,
     /// A tool with an unusable schema stays callable without checks.
     pub(crate) checker: Result<Checker, SchemaError>,
-    /// Modern lists omit a tool with a broken annotation.
+    /// Headers that mirror arguments. Modern lists omit a tool with a broken annotation.
     pub(crate) headers: Result<ParamHeaders, InvalidParamHeader>,
 }
 
@@ -89,7 +89,8 @@ impl Tool {
     }
 }
 
-/// Adds task support where clients of 2025-11-25 look for it. `None` if the backend's form serves.
+/// Returns the tool with a repaired schema, and with task support where clients of 2025-11-25 look for it. `None` if
+/// neither changes it.
 fn listed(
     object: &RawObject,
     schema: Option<RawJson>,

@@ -7,8 +7,8 @@ use shoal_ports::{Answered, AskId, CallControl, answered};
 use shoal_protocol::Outcome;
 use tokio::sync::watch;
 
-/// A call's current control and unconfirmed answers, which Shoal repeats after it reattaches. A
-/// worker ignores known answers.
+/// Sends answers to a call's current control. After Shoal reattaches, repeats the unconfirmed ones, because a worker
+/// ignores an answer that it knows.
 pub(super) struct AnswerRelay {
     state: Mutex<RelayState>,
     condition: watch::Sender<Condition>,
@@ -26,7 +26,7 @@ struct Unsettled {
     ask: AskId,
     answer: Outcome,
     turn: u64,
-    /// Pending if the path is broken. `None` while Shoal sends the answer.
+    /// The worker's confirmation, which does not come if the path is broken. `None` while Shoal sends the answer.
     arriving: Option<Shared<Answered>>,
 }
 
@@ -53,7 +53,7 @@ impl AnswerRelay {
         self.state.lock().control.clone()
     }
 
-    /// Sends an answer, again after a broken path.
+    /// Sends an answer, and sends it again whenever a broken path is restored.
     pub(super) fn answer(self: &Arc<Self>, ask: AskId, answer: Outcome) -> Answered {
         let (number, turn, control) = {
             let mut state = self.state.lock();
@@ -77,7 +77,8 @@ impl AnswerRelay {
         Box::pin(arrival(Arc::clone(self), number))
     }
 
-    /// Sends answers to another control. Repeats unconfirmed answers if it controls the same run.
+    /// Sends answers to another control from now on. If the control belongs to the same run, repeats unconfirmed
+    /// answers.
     pub(super) fn follow(&self, control: Arc<dyn CallControl>, same_run: bool) {
         let (turn, again) = {
             let mut state = self.state.lock();
@@ -120,7 +121,7 @@ impl AnswerRelay {
     fn sent(&self, number: u64, turn: u64, arriving: Answered) {
         let mut state = self.state.lock();
         let mut unsettled = state.unsettled.iter_mut();
-        // A later turn has repeated the answer.
+        // If the turn has passed, a later one has repeated the answer.
         let is_it = |it: &&mut Unsettled| it.number == number && it.turn == turn;
         if let Some(answer) = unsettled.find(is_it) {
             answer.arriving = Some(arriving.shared());

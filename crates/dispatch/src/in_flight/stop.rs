@@ -6,7 +6,7 @@ use shoal_ports::{CallFailure, Repeat};
 
 pub(super) const WHY: &str = "its edge was shut down before it ended";
 
-/// Ends calls at shutdown. At most one task waits for it.
+/// Ends one call at shutdown. Only one task may wait for it, because it has one waker.
 #[derive(Default)]
 pub(super) struct Stop {
     stopped: AtomicBool,

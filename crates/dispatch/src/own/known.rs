@@ -17,7 +17,7 @@ use crate::pools::View;
 pub(crate) const BRIEFLY: Duration = Duration::from_secs(1);
 const EACH: usize = 1024;
 
-/// In the order of [`PoolCatalog::ttl_ms`].
+/// The list methods, in the order of [`PoolCatalog::ttl_ms`].
 pub(super) const LISTS: [Method; 4] = [
     Method::ToolsList,
     Method::ResourcesList,
@@ -79,7 +79,7 @@ impl Answer {
             &source.prompts,
         ];
         let items = items.into_iter().flatten();
-        // The compiled items need as much again.
+        // Doubled, because the compiled items need as much again.
         2 * items.map(|item| item.len() + 64).sum::<usize>() + EACH
     }
 }
@@ -138,7 +138,7 @@ impl Known {
         Catalog::merge(&pools, config, &all.settings, keepers, Audience::OneCaller)
     }
 
-    /// Finds the refusal of a list that no other pool has.
+    /// Finds why a list is missing, if every pool with such items failed to send it.
     pub(super) fn instead_of_list(&self, view: &View, method: &Method) -> Option<MissingList<'_>> {
         let at = LISTS.iter().position(|list| list == method)?;
         let missing = |pool: &Arc<str>| {
@@ -170,7 +170,7 @@ impl Known {
             Method::PromptsGet => (3, TargetKind::Prompt),
             _ => return None,
         };
-        // Names that rules hide stay hidden.
+        // Looks only at pools that may show the name, because hidden names must look unknown.
         let nothing = RawJson::from_static("{}");
         let number = view.catalog.number();
         let may_have = |pool: &str| {

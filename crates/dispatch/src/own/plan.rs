@@ -15,9 +15,9 @@ use crate::pools::View;
 use crate::shape::Typed;
 use crate::start::list;
 
-/// Reads of the lists by one request; they may change meanwhile.
+/// Maximum fetches of a caller's lists for one request. The lists may change meanwhile.
 const MOST: usize = 3;
-/// The validity of a list that may not be cached.
+/// How long a list that may not be cached is valid.
 const LEAST: Duration = BRIEFLY;
 
 pub(crate) enum Sees {
@@ -54,7 +54,7 @@ impl Dispatch {
         }
     }
 
-    /// Returns the caller's view, as far as known, if the shared view lacks the tool.
+    /// Returns the shared view if it has the tool for this caller, otherwise the caller's view as far as it is known.
     pub(crate) fn view_of_tool(&self, caller: &Caller, params: Option<&RawJson>) -> Arc<View> {
         let view = self.shared.view();
         if view.own.is_empty() {
@@ -90,7 +90,7 @@ impl Dispatch {
         self.view_of(caller)
     }
 
-    /// Fetches the caller's lists if they are older than `older`.
+    /// Fetches the caller's lists that are older than the duration `older`.
     ///
     /// # Errors
     /// The servers do not answer in time.
@@ -113,7 +113,8 @@ impl Dispatch {
         }
     }
 
-    /// `None` if the caller's view is unknown. `asked` counts the reads so far.
+    /// Lists without waiting. `asked` counts how often the caller's lists were fetched for this call. `None` if they
+    /// are unknown or, before the first fetch, if they are too old or their pool has no worker.
     pub(crate) fn list_now(
         &self,
         view: &View,
@@ -140,7 +141,7 @@ impl Dispatch {
         Some(list(&own, access, call))
     }
 
-    /// Fetches the caller's view first, and waits for a worker if only a pool at zero has the list.
+    /// Fetches the caller's lists as often as needed. Waits for a worker if a pool without workers has the list.
     pub(crate) async fn list_once_known(&self, call: &Call) -> CallOutcome {
         for asked in 0..=MOST {
             let listed = self.list_now(&self.shared.view(), &self.access(call), call, asked);

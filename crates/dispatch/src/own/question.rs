@@ -18,7 +18,7 @@ use crate::shared::Shared;
 use crate::worker_call::{NotStarted, Origin, WorkerCall};
 
 const WITHIN: Duration = Duration::from_secs(30);
-/// Bytes of one pool's lists. A principal may see several pools.
+/// Maximum bytes of one pool's lists. A principal may see several pools.
 const BYTES: usize = OF_PRINCIPAL / 8;
 const REFUSAL: usize = 2048;
 const PARTS: [(&str, &str); 4] = [
@@ -28,8 +28,8 @@ const PARTS: [(&str, &str); 4] = [
     ("prompts", "prompts"),
 ];
 
-/// Requests a caller's outdated lists, once at a time. The channel closes when the lists are known.
-/// The request continues without receivers.
+/// Fetches a caller's lists that are older than `older`, once for all waiting requests. The channel closes when the
+/// lists are known. The fetch continues without receivers.
 pub(super) fn ask(
     shared: &Arc<Shared>,
     sight: Sight,
@@ -47,7 +47,7 @@ pub(super) fn ask(
                 part_of(&shared, part, &caller, same, older)
             });
             let known = Arc::new(Known::new(join_all(answers).await));
-            // Counts the caller's catalog too.
+            // Builds the caller's catalog, so that `keep` counts its bytes too.
             let _ = known.view(&shared.view(), &shared.config);
             shared.own.keep(&sight.viewer, known);
             drop(asking);
@@ -134,7 +134,7 @@ fn list_of(source: &mut PoolCatalog, at: usize) -> &mut Vec<RawJson> {
     }
 }
 
-/// Slices would keep the whole answer in memory.
+/// Copies the items, because slices would keep the whole answer in memory.
 fn items(result: &RawJson, member: &str, room: &mut usize) -> Result<Vec<RawJson>, CallOutcome> {
     let refused = |why: String| CallOutcome::Error(RpcError::internal(why));
     let Some(items) = result.member(member) else {

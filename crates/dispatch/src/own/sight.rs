@@ -8,7 +8,7 @@ use crate::asker::Asker;
 
 #[derive(Default)]
 pub(crate) struct OwnPools {
-    /// Pools with lists per caller, and their calls' headers.
+    /// Pools with lists per principal, and the headers that their calls need.
     pools: Vec<(Arc<str>, Vec<Arc<str>>)>,
     owners: HashMap<ListOwner, Vec<OwnPart>>,
 }
@@ -16,7 +16,7 @@ pub(crate) struct OwnPools {
 #[derive(Clone, Debug)]
 pub(crate) struct OwnPart {
     pub(super) pool: Arc<str>,
-    /// Of tools, resources with templates, and prompts.
+    /// Versions of the lists of tools, of resources with templates, and of prompts.
     pub(super) numbers: [u64; 3],
     /// The only worker that serves the items, if any.
     pub(super) worker: Option<WorkerId>,
@@ -96,7 +96,7 @@ impl OwnPools {
         self.part(pool, asker)?.worker.as_ref()
     }
 
-    /// `None` if the caller sees the shared catalog.
+    /// Returns what the caller sees differently. `None` if the caller sees the shared catalog.
     pub(crate) fn sight<'a>(&self, asker: impl Into<Asker<'a>>) -> Option<Sight> {
         let asker = asker.into();
         if self.is_empty() {

@@ -10,9 +10,9 @@ use tokio::time::Instant;
 use super::known::Known;
 use super::sight::{Sight, Viewer};
 
-/// Bytes for all callers.
+/// Maximum bytes for all callers.
 const ALL: usize = 128 << 20;
-/// Bytes for one principal. Without authentication, all callers are one principal.
+/// Maximum bytes for one principal. Not applied without authentication, because all callers are then one principal.
 pub(super) const OF_PRINCIPAL: usize = 32 << 20;
 const IDLE: Duration = Duration::from_secs(600);
 const EACH: usize = 512;
@@ -40,7 +40,7 @@ impl Slot {
 }
 
 impl OwnViews {
-    /// Returned lists may be outdated.
+    /// Returns a caller's last lists, which may be outdated.
     pub(super) fn last(&self, viewer: &Viewer) -> Option<Arc<Known>> {
         self.0.lock().get(viewer)?.known.clone()
     }
@@ -52,8 +52,8 @@ impl OwnViews {
         slot.known.clone().filter(|known| known.fits(sight))
     }
 
-    /// The receiver closes when the lists are known. With a sender, the caller must ask the
-    /// servers.
+    /// Calls `ask` if no request for the lists is open. The receiver closes when `ask` drops the sender, because the
+    /// lists are then known.
     pub(super) fn asking(
         &self,
         viewer: &Viewer,
@@ -73,7 +73,7 @@ impl OwnViews {
         asking
     }
 
-    /// Makes room by removing other entries, first of the same principal.
+    /// Stores a caller's lists. If they exceed a limit, removes other entries, first of the same principal.
     pub(super) fn keep(&self, viewer: &Viewer, known: Arc<Known>) {
         let bytes = known.bytes() + EACH;
         let mut views = self.0.lock();

@@ -3,7 +3,7 @@ use shoal_protocol::RawJson;
 
 use crate::config::Affinity;
 
-/// Sends related calls to the same worker. Equal on every node.
+/// Sends related calls to the same worker. Every node computes the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AffinityKey(u64);
 
@@ -36,8 +36,8 @@ impl AffinityKey {
         Self(hash(text.as_bytes()))
     }
 
-    /// The heaviest worker takes the key (rendezvous hashing), so a worker that joins or leaves
-    /// moves only its own keys.
+    /// A worker's weight for this key. The heaviest worker takes the key (rendezvous hashing), so a worker that joins
+    /// or leaves moves only its own keys.
     pub(super) fn weight(self, seed: u64) -> u64 {
         mix(self.0 ^ seed.rotate_left(32))
     }

@@ -1,4 +1,4 @@
-//! Chooses by affinity key, or the less busy of two random workers.
+//! Chooses a worker by affinity key, or the less busy of two random workers.
 
 use rand::Rng as _;
 use shoal_ports::{WorkerId, WorkerLoad};
@@ -7,17 +7,17 @@ use std::sync::Arc;
 
 use super::{CircuitState, Member, Wanted};
 
-/// Skips workers in `tried`. The call becomes the trial of a half-open circuit.
+/// Chooses a worker that is not in `tried`. If its circuit is half-open, the call becomes the trial.
 ///
-/// For anonymous callers, open circuits are the last resort, so that one caller's failures do not
-/// refuse another's calls.
+/// For anonymous callers, workers with open circuits are the last resort, so that one caller's failures do not refuse
+/// another's calls.
 pub(super) fn choose<'a>(
     ready: &'a [Arc<Member>],
     wanted: &Wanted<'_>,
     tried: &[WorkerId],
 ) -> Option<&'a Arc<Member>> {
     while let Some(picked) = fitting(ready, wanted, tried) {
-        // Another call may have taken the trial.
+        // Fails if another call has just taken the trial.
         if picked.enter(wanted) {
             return Some(picked);
         }

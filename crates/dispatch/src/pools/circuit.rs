@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::config::Config;
 
-/// A multiple of the longest open time.
+/// How long failures are remembered, as a multiple of the longest open time.
 const REMEMBERED: u32 = 2;
 
 /// Keeps calls away from a worker after consecutive failures: broken connections, unknown outcomes
@@ -70,7 +70,7 @@ impl Circuit {
         CircuitMark(self.counted.load(Ordering::Acquire))
     }
 
-    /// Returns the most restrictive state.
+    /// Returns the most restrictive state among all callers and tools.
     pub(crate) fn state(&self) -> CircuitState {
         if self.is_well() {
             return CircuitState::Closed;
@@ -89,7 +89,8 @@ impl Circuit {
         !self.troubled.load(Ordering::Acquire)
     }
 
-    /// Whether the call is admitted. A trial without a result expires after the open time.
+    /// Whether the call is admitted. A trial without a result expires after the open time, and the next call is the
+    /// trial.
     pub(crate) fn enter(&self, key: &FailureKey) -> bool {
         let now = Instant::now();
         let mut held = self.held.lock();
@@ -107,7 +108,7 @@ impl Circuit {
         }
     }
 
-    /// Returns a changed state of the caller and tool.
+    /// Counts a call's end. Returns the new state for the caller and tool if it changed.
     pub(crate) fn ended(
         &self,
         key: impl FnOnce() -> FailureKey,
@@ -133,7 +134,7 @@ impl Circuit {
             CallFailure::NotExecuted { .. }
             | CallFailure::WorkerAway { .. }
             | CallFailure::OutcomeUnknown { .. } => self.failed(key(), begun),
-            // An answer does not prove that the worker can run calls.
+            // Neither failures nor successes: the answer does not prove that the worker can run calls.
             CallFailure::Overloaded { .. }
             | CallFailure::NotReady { .. }
             | CallFailure::DeadlineExceeded { .. }
@@ -160,7 +161,7 @@ impl Circuit {
             return None;
         }
         let mut held = self.held.lock();
-        // The call ran when its key last failed.
+        // The call ran during the key's last failure, so one crash may have caused both.
         if held.get(&key).is_some_and(|last| begun.0 < last.counted) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Calls do not wait for removed workers.
+//! Remembers removed workers, so that no call waits for them.
 
 use std::collections::HashMap;
 use std::time::Duration;

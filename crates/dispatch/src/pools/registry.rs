@@ -18,16 +18,16 @@ use crate::picture::Picture;
 pub(crate) struct Registry {
     workers: BTreeMap<WorkerId, Registered>,
     pools: BTreeMap<Arc<str>, Listed>,
-    /// Counts announced changes that left the lists as they were.
+    /// Counts changes that workers announced although their lists stayed the same.
     announced: [u64; 3],
     settings: Arc<PoolSettings>,
     picture: Picture,
     agreed: Arc<AgreedNames>,
-    /// Shoal reserves contested names for pools that have yet to join.
+    /// The end of the earliest reservation. Agreed names are reserved for pools that have not joined yet.
     reserved_until: Option<Instant>,
     merges: bool,
     departed: Departed,
-    /// Removed pools that may scale to zero, with outdated stored catalogs.
+    /// Removed pools that may scale to zero. Their catalogs in the store are void.
     gone: BTreeSet<Arc<str>>,
 }
 
@@ -64,7 +64,7 @@ impl Registry {
         }
     }
 
-    /// Returns whether the pools that other nodes know changed.
+    /// Sets the pools that other nodes know. Returns whether the view must be rebuilt.
     pub(crate) fn expect(&mut self, pools: &BTreeSet<String>) -> bool {
         let is_news = self.picture.expect(pools, &self.settings);
         let ends = |until| is_news || Instant::now() >= until;
@@ -112,7 +112,7 @@ impl Registry {
         }
     }
 
-    /// Aborted when the worker leaves.
+    /// Keeps tasks of a worker, which are aborted when it leaves.
     pub(crate) fn keep(&mut self, worker: &WorkerId, tasks: [AbortHandle; 3]) {
         match self.workers.get_mut(worker) {
             Some(registered) => registered.tasks.extend(tasks),
@@ -124,7 +124,7 @@ impl Registry {
         let registered = self.workers.remove(id)?;
         self.departed.left(id);
         let pool = registered.announcement.pool.clone();
-        // The last handled announcement may be older than the removal's.
+        // Read here, because `hear` may not have got the announcement of the removal yet.
         let removed = registered.worker.announcement().borrow().is_removed();
         if let Some(listed) = self.pools.get_mut(&pool) {
             listed.removed = removed;
@@ -166,7 +166,7 @@ impl Registry {
             let before = registered.generations.replace(catalog.generations);
             let known = registered.announcement.catalog.as_deref();
             let changed = known.map_or([true; 3], |known| differences(known, catalog));
-            // A restarted backend counts from zero.
+            // Lower generations are no change, because a restarted backend counts from zero.
             for (at, count) in self.announced.iter_mut().enumerate() {
                 let again = before.is_some_and(|before| before[at] < catalog.generations[at]);
                 *count += u64::from(again && !changed[at]);

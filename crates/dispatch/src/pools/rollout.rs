@@ -60,7 +60,7 @@ impl Versions {
         Some(&used.catalog)
     }
 
-    /// `None` if the names equal the newest version's.
+    /// Returns the tools of a catalog that is not the newest version.
     pub(super) fn tools(&self, catalog: &PoolCatalog) -> Option<Arc<HashSet<String>>> {
         let newest = self.newest()?;
         if same(catalog, newest) {
@@ -90,10 +90,10 @@ pub(super) fn same(one: &PoolCatalog, other: &PoolCatalog) -> bool {
         prompts,
         ttl_ms,
         generations: _,
-        // Headers count per worker.
+        // Each worker has its own headers.
         headers: _,
         lists,
-        // Only operators see these.
+        // Clients do not see these two.
         left_out: _,
         cut: _,
     } = one;

@@ -17,7 +17,7 @@ pub(super) struct AttemptState {
 
 pub(crate) struct NotStarted {
     pub(crate) failure: CallFailure,
-    /// The call's pool. Empty if Shoal found none.
+    /// The call's pool. Empty if the call has none.
     pub(crate) pool: Arc<str>,
     pub(crate) reason: ShedReason,
     pub(crate) goes_on_elsewhere: bool,
@@ -59,7 +59,7 @@ impl Origin {
         self.attempt_state = AttemptState::default();
     }
 
-    /// Notes that no worker is left, unless an earlier worker gave a reason.
+    /// Notes why no worker is left, unless an earlier worker's refusal gave a reason.
     pub(super) fn nobody(&mut self, reason: ShedReason) {
         self.attempt_state.shed.get_or_insert(reason);
     }
@@ -81,7 +81,7 @@ impl Origin {
     }
 
     pub(super) fn turned_away(&self, failure: &CallFailure) {
-        // A full queue refuses at once, so this call waited too long in the queue.
+        // The worker had queued the call, because a full queue would have refused it at its start.
         if matches!(failure, CallFailure::Overloaded { .. }) {
             metrics().pools.shed(&self.pool, ShedReason::QueueTimeout);
         }

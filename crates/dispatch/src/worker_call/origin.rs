@@ -117,7 +117,7 @@ impl Origin {
             };
             let member = match chosen {
                 Ok(member) => member.clone(),
-                // A worker's own refusal says more than that no worker is left.
+                // A refusal by a worker says more than "no worker is left".
                 Err(none) => {
                     self.nobody(view.shed_reason(&self.pool, &self.wanted()));
                     return Err(refused.unwrap_or(none));
@@ -149,8 +149,8 @@ impl Origin {
             Err(failure) => failure,
         };
         self.failed(&failure, &member);
-        // If the call may have run before, an unknown outcome is not this worker's failure.
-        // Otherwise it is, so that a broken worker does not look idle.
+        // If an earlier owner may have started the call, an unknown outcome is no failure of this worker. In other
+        // cases it counts, so that a broken worker does not look idle.
         if !(self.repetition && matches!(failure, CallFailure::OutcomeUnknown { .. })) {
             let key = || self.failure_key();
             let changed = member.circuit.refused(key, &failure, self.begun);

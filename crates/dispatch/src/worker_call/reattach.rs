@@ -13,19 +13,18 @@ use crate::pools::{CircuitMark, Member};
 use crate::shared::Shared;
 
 impl WorkerCall {
-    /// Continues at the same worker once it is reachable, or at any worker if the call is safe to
-    /// repeat.
+    /// Continues the call at the same worker once it is reachable, or at any worker if the call is safe to repeat.
     ///
     /// # Errors
-    /// `Superseded` if another reader has the call. As a failure: `Cancelled` by the caller;
-    /// `Superseded` if the worker knows a later session owner; the last worker's failure for a call
-    /// that is safe to repeat; otherwise `OutcomeUnknown`.
+    /// `Superseded` if another reader has the call. As a failure: `Cancelled` by the caller; `Superseded` if the
+    /// worker knows a later session owner; the last worker's failure for a call that is safe to repeat; otherwise
+    /// `OutcomeUnknown`.
     pub(super) async fn recover(&mut self) -> Result<(), NotReattached> {
         if self.handle.is_replaced() && std::mem::take(&mut self.woken) {
             // Attaches as a new reader, because the old reader has ended.
             self.reader = None;
         } else if self.handle.is_replaced() {
-            // Only the caller knows whether it may take the call back.
+            // Another reader has the call, and only the reading code knows whether to take it back.
             return Err(NotReattached::Superseded);
         }
         let lost = self.lost();
@@ -70,7 +69,7 @@ impl WorkerCall {
             if here {
                 let own = shared.view().member(&self.member.id).cloned();
                 let left = own.is_none() && shared.has_left(&self.member.id);
-                // A removed worker may still answer for its running calls.
+                // A worker that was removed may still be connected and answer for its running calls.
                 let own = own.unwrap_or_else(|| self.member.clone());
                 if !own.is_reachable() {
                     here = !left;
@@ -129,8 +128,8 @@ impl WorkerCall {
         }
     }
 
-    /// Attaches to the call, or starts it again if no event came yet, because the worker knows
-    /// whether it has begun.
+    /// Attaches to the call. If no event came yet, starts it again instead: the worker knows whether the call has
+    /// begun.
     ///
     /// # Errors
     /// The worker's failure.
@@ -153,7 +152,7 @@ impl WorkerCall {
             tracing::debug!(%call, %failure, "cannot find a running call at its worker");
         })?;
         self.origin.goes_on();
-        // The reader's number stays if the connection breaks before the first event.
+        // If the connection broke again before the first event, the reader's number stays.
         self.reader = running.control.reader().or(self.reader);
         self.handle.reattached(running.control);
         self.take_over(running.events, own);

@@ -6,8 +6,7 @@ use shoal_protocol::{Method, RawJson};
 #[derive(Default)]
 pub(super) struct Shown {
     pub(super) anything: bool,
-    /// Whether the caller was asked a question or told to return later. The call then cannot simply run
-    /// again.
+    /// Whether the caller was asked a question or told to return later. After that, the call cannot simply run again.
     pub(super) asked: bool,
     progress: Option<RawJson>,
     /// The progress that a second run must exceed to be shown.
@@ -15,8 +14,8 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// Drops a second run's progress until it passes the first run's, because progress must
-    /// increase (basic, Progress).
+    /// Drops a second run's progress until it exceeds the first run's, because progress must increase (basic,
+    /// Progress).
     pub(super) fn pass(&mut self, kind: CallEventKind) -> Option<CallEventKind> {
         self.anything = true;
         match &kind {
@@ -32,7 +31,7 @@ impl Shown {
                 }
                 self.progress.clone_from(params);
             }
-            // Storing the same session state again is safe.
+            // These do not prevent a second run. Storing the same session state again is safe.
             CallEventKind::State { .. }
             | CallEventKind::Withdrawn { .. }
             | CallEventKind::Notification { .. }

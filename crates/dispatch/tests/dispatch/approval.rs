@@ -203,7 +203,7 @@ async fn the_next_owner_of_a_session_asks_again_what_was_not_begun() {
     call.asks_first = true;
     let mut first = resumed(call.clone()).await;
     let mut second = resumed(call.clone()).await;
-    // The client may answer the previous owner's question here.
+    // Both owners' questions have one id, so a client may answer either.
     let ((one, _), (ask, _)) = (asked(&mut first).await, asked(&mut second).await);
     assert_eq!((one, worker.calls()), (ask, 0));
     assert!(second.control.answer(ask, said("accept")).await);
@@ -314,7 +314,7 @@ async fn after_another_answer_a_state_begins_nothing() {
             let no = retry(modern("pay", amount()), &state, action);
             why_not(setting.outcome(no).await);
             {
-                // The worker knows that the call must not begin.
+                // The worker was told not to begin the call.
                 let told = worker.started.lock();
                 assert_eq!(told.len(), 1, "{action}");
                 assert!(told[0].attach_only && told[0].ledger.is_some());
@@ -414,7 +414,7 @@ async fn a_no_does_not_wait_for_a_worker_that_does_not_answer() {
 #[tokio::test]
 async fn a_yes_is_for_the_numbers_that_were_shown() {
     let (setting, worker) = paying();
-    // Serialising the number again would round it.
+    // Puts the number's text into the JSON, because serialising the number would round it.
     let with = |number: &str, state: Option<&Value>| {
         let mut call = modern("pay", json!({}));
         let params = call.params.take().unwrap();

@@ -46,7 +46,7 @@ pub(crate) struct FakeWorker {
     pub(crate) unsubscribed: Mutex<Vec<String>>,
     pub(crate) refuses_subscriptions: bool,
     pub(crate) acknowledges: Arc<watch::Sender<bool>>,
-    /// Held by a test to make subscription requests wait.
+    /// A test holds this lock to make subscription requests wait.
     pub(crate) subscribing: tokio::sync::Mutex<()>,
     pub(crate) ended: Mutex<Vec<SessionId>>,
 }
@@ -124,7 +124,7 @@ impl FakeWorker {
         self
     }
 
-    /// `false` means "unknown call".
+    /// Sets what the worker does when a reader attaches. `false` means "unknown call".
     pub(crate) fn on_attach<F>(
         mut self,
         attach: impl Fn(CallId, u64, Script) -> F + Send + Sync + 'static,

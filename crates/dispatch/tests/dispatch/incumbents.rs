@@ -145,7 +145,7 @@ async fn nodes_that_have_seen_another_order_follow_what_was_agreed() {
     assert_eq!(called(&setting, [&first, &second]).await, [1, 0]);
     setting.dispatch.agree(&names("b"));
     assert_eq!(called(&setting, [&first, &second]).await, [0, 1]);
-    // The agreement on the name is void once its pool withdraws the item.
+    // Once `b` withdraws the tool, the agreement on the name is void.
     second.announce(Some(tools(&["none"])), None);
     setting
         .until(|dispatch| dispatch.conflicts().is_empty())

@@ -44,7 +44,7 @@ async fn listed(setting: &Setting) -> usize {
     list["tools"].as_array().unwrap().len()
 }
 
-/// Each way in which an item can be unknown.
+/// Calls of items that can be unknown, one for each kind.
 fn unknown() -> [Call; 4] {
     let of = |method, params| call(Revision::V2026_07_28, method, params);
     [
@@ -73,7 +73,7 @@ async fn what_is_unknown_at_the_start_is_not_refused_for_good() {
         assert_eq!(failure.to_rpc().code, 50_301);
     }
     setting.result(legacy("t", json!({}))).await;
-    // Otherwise, an unlisted prompt would go to the only pool with prompts.
+    // With a second pool of prompts, an unlisted prompt goes to neither.
     setting.add(worker("b", "more"));
     tokio::time::sleep(Duration::from_secs(2)).await;
     for call in unknown() {
@@ -108,7 +108,7 @@ async fn a_node_that_knows_all_that_others_know_has_learnt() {
     for call in unknown() {
         setting.error(call).await;
     }
-    // A new pool is deployed, and other nodes know it first.
+    // Other nodes know a new pool `c` before this node does.
     setting.dispatch.expect(&pools(&["a", "b", "c"]));
     let failure = setting.failure(legacy("other", json!({}))).await;
     assert!(

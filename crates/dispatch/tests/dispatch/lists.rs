@@ -79,7 +79,7 @@ async fn a_list_of_one_page_has_no_use_for_cursors_of_other_servers() {
             .await;
         assert_eq!(page["tools"].as_array().unwrap().len(), 2, "{cursor}");
     }
-    // This cursor was valid while the list was longer.
+    // Shoal wrote this cursor (`tools:1`) for a list with a second page.
     let stale = json!({"cursor":"dG9vbHM6MQ"});
     let error = setting.error(call(LEGACY, Method::ToolsList, stale)).await;
     assert_eq!(error.code, code::INVALID_PARAMS);

@@ -140,7 +140,7 @@ async fn a_reader_that_was_replaced_does_not_take_the_call_back() {
         }
         worker.replaced.store(true, Ordering::SeqCst);
         let mut running = setting.start(call).await.unwrap();
-        // Without an outcome, the session owner finds out which node continues the call.
+        // The events end without an outcome, so that the session's owner finds out which node continues the call.
         assert!(running.events.next().await.is_none());
         assert!(running.control.is_replaced());
         assert_eq!(
@@ -176,7 +176,7 @@ async fn a_way_that_breaks_again_and_again_is_mended_as_long_as_something_comes(
     let begun = Instant::now();
     let failure = setting.failure(legacy("t", json!({})).at("w2")).await;
     assert!(matches!(failure, CallFailure::OutcomeUnknown { .. }));
-    // The worker has the call, so Shoal retries with pauses until the deadline.
+    // The worker accepts every attachment, so Shoal reattaches with pauses until the deadline.
     assert!(begun.elapsed() > Duration::from_secs(60));
     let attached = silent.attached.load(Ordering::SeqCst);
     assert!((60..=140).contains(&attached), "{attached}");
@@ -211,7 +211,7 @@ async fn a_cancellation_that_the_way_has_lost_is_told_again() {
     }
 }
 
-/// A modern client cancels by leaving, so nobody reads its call.
+/// A modern client cancels by leaving, after which nobody reads the call's events.
 #[tokio::test(start_paused = true)]
 async fn a_modern_caller_that_leaves_while_the_way_is_broken_cancels_all_the_same() {
     let (told, mut reasons) = tokio::sync::mpsc::unbounded_channel();
@@ -338,7 +338,7 @@ async fn a_call_whose_worker_was_let_go_is_told_at_once() {
     let mut running = setting.start(legacy("t", json!({}))).await.unwrap();
     running.events.next().await.unwrap();
     worker.connect(false);
-    // The caller that removes a worker has already waited for it.
+    // The code that removes a worker has already waited for it, so Shoal must not wait again.
     setting.dispatch.remove_worker(&WorkerId::new("w1"));
     let begun = Instant::now();
     breaks.notify_one();
@@ -391,7 +391,7 @@ async fn a_worker_that_does_not_end_a_call_at_its_deadline_is_not_waited_for() {
             }
         }),
     );
-    // A modern request that may be parked has its own deadline.
+    // A modern request that may be parked ends at its own deadline, before the worker's.
     for (call, after) in [(legacy as fn(_, _) -> _, 65), (modern, 60)] {
         let began = Instant::now();
         let failure = setting.failure(call("t", json!({}))).await;

@@ -114,7 +114,7 @@ async fn a_state_expires() {
     let (_, retry) = first_round(&setting, json!({})).await;
     let error = setting.error(retry).await;
     assert!(error.message.contains("has expired"), "{error}");
-    // Another node's clock may be behind.
+    // The state has expired, but another node's clock may be behind.
     let setting = asking(Config {
         parking_time: Duration::ZERO,
         ..Config::default()

@@ -276,7 +276,7 @@ async fn a_session_whose_process_changed_its_lists_sees_and_calls_what_is_there(
     let tools = |of| of_session(call(LEGACY, Method::ToolsList, json!({})), of);
     let (before, others) = (versions(&session), versions(&other));
     assert_eq!(names(&setting, tools(&session)).await, ["plain", "dropped"]);
-    // A node that does not know the owner would choose the less busy worker.
+    // By load alone, Shoal would now choose the other worker.
     two.load.lock().running = 5;
     changes(&two, &session, Some(7));
     setting.until(|_| versions(&session) != before).await;
@@ -404,7 +404,7 @@ async fn a_resource_that_one_caller_sees_is_not_subscribed_to() {
         assert_eq!(refused.code, code::METHOD_NOT_FOUND, "{refused:?}");
         assert!(refused.message.contains("read the resource again"));
     }
-    // A previously subscribed session is refused too.
+    // A renewed subscription, which has no caller, is refused too.
     let again = setting.dispatch.subscribe(None, "alices").await;
     assert_eq!(again.unwrap_err().code, code::METHOD_NOT_FOUND);
     let shared = PoolCatalog {
@@ -452,7 +452,7 @@ async fn what_takes_too_much_room_is_refused() {
     assert!(error.message.contains("bytes"), "{}", error.message);
 }
 
-/// Only a worker knows a caller's lists.
+/// Only a worker knows a caller's lists, so a request for them wakes the pool.
 #[tokio::test(start_paused = true)]
 async fn a_pool_at_zero_is_woken_by_whoever_asks_what_it_lists() {
     let own = PoolConfig {
@@ -519,7 +519,7 @@ async fn a_prompt_that_nobody_lists_is_unknown_while_lists_differ_by_caller() {
     setting.add(FakeWorker::new("s1", "shared", tools(&[])).on_call(said));
     let get = || call(LEGACY, Method::PromptsGet, json!({ "name": "other" }));
     setting.result(get()).await;
-    // Either pool may now have the prompt for this caller.
+    // Prompts may now differ by caller, so an unlisted one goes to neither pool.
     let own = PoolCatalog {
         capabilities: RawObjectOrEmpty(RawJson::from_static(r#"{"tools":{}}"#)),
         ..each_its_own()

@@ -103,7 +103,7 @@ async fn a_retry_on_another_node_wakes_the_call_at_its_worker() {
     assert!(story.cancelled.lock().is_empty());
 }
 
-/// The call may become a task before it repeats its questions.
+/// The call may become a task before it repeats its questions, so the answers must not wait for them.
 #[tokio::test(start_paused = true)]
 async fn the_answers_are_on_their_way_to_the_worker_before_the_questions_come_again() {
     let (tell, mut told) = mpsc::unbounded_channel();
@@ -133,7 +133,7 @@ async fn the_answers_are_on_their_way_to_the_worker_before_the_questions_come_ag
     assert_eq!(told.recv().await.unwrap(), (1, r#"{"n":1}"#.to_owned()));
 }
 
-/// The first node may learn late that another node continues the call.
+/// The first node has the answer before it learns that another node continues the call.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_another_node_has_taken_unheard_is_gone_on_with_by_who_comes_last() {
     let replaced = Arc::new(Notify::new());
@@ -198,7 +198,7 @@ async fn a_call_whose_worker_is_gone_or_has_forgotten_it_waits_no_more() {
     there.add(FakeWorker::new("w1", "a", tools(&["ask"])));
     let forgotten = there.failure(retry(&first, json!({"ask-1":{}}))).await;
     for failure in [gone, forgotten] {
-        // The call has run up to its question, so the advice must not be to start again.
+        // The call has run up to its question, so the failure must not invite a repeat.
         let CallFailure::OutcomeUnknown { reason } = &failure else {
             panic!("unexpected {failure:?}");
         };
@@ -253,7 +253,7 @@ async fn a_call_that_is_safe_to_repeat_runs_again_with_the_answers() {
     let first = here.result(ask().repeatable()).await;
     let answer = || retry(&first, json!({"ask-1":{"n":1}})).repeatable();
     let mut running = there.start(answer()).await.unwrap();
-    // Only this node has the answers until the call asks for them.
+    // The call does not tell where it runs, because only this node has the answers until the call asks.
     assert!(running.control.bound().await.is_none());
     let done = result(finish(&mut running).await.1);
     assert_eq!(done["structuredContent"], json!({"n":1}));

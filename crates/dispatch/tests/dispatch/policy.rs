@@ -179,7 +179,7 @@ async fn what_may_not_be_used_is_unknown() {
             assert!(asked("alice", &alices).await.is_none(), "{method} {alices}");
             assert!(asked("bob", &bobs).await.is_none(), "{method} {bobs}");
             let hidden = asked("alice", &bobs).await.unwrap();
-            // Only a caller without rules learns that no pool can have a resource.
+            // Bob may not use Alice's item either.
             assert!(asked("bob", &alices).await.is_some());
             let nothing = asked("alice", &unknown).await.unwrap();
             assert_eq!(hidden.code, nothing.code, "{method}");

@@ -92,7 +92,7 @@ async fn a_full_worker_is_waited_for_and_a_refusal_is_no_promise() {
     bound.refuse(CallFailure::NotExecuted {
         reason: "shutting down".into(),
     });
-    // An earlier owner's start may still be on its way.
+    // The worker's refusal is final even if an earlier owner's start is still on its way.
     assert!(
         refused(&setting, at("w1"), 0)
             .await
@@ -158,7 +158,7 @@ async fn a_call_whose_tool_has_left_the_catalog_is_read_to_its_end() {
     result(finish(&mut running).await.1);
 }
 
-/// An earlier owner's start may still be on its way.
+/// The worker must know of the refusal, because an earlier owner's start may still arrive.
 #[tokio::test]
 async fn a_call_that_has_no_route_is_refused_by_its_worker_first() {
     let setting = setting();
@@ -171,7 +171,8 @@ async fn a_call_that_has_no_route_is_refused_by_its_worker_first() {
     assert!(started.len() == 1 && started[0].attach_only);
 }
 
-/// The previous owner's late start takes over the call's events instead of running the call again.
+/// The previous owner's start arrives late and has the call's events, so the worker answers this start with an
+/// unknown outcome.
 #[tokio::test]
 async fn a_start_that_an_earlier_owner_overtakes_is_found_again() {
     let setting = setting();
@@ -197,7 +198,7 @@ async fn that_a_later_owner_has_spoken_is_no_outcome() {
     worker.refuse(superseded.clone());
     let resumed = setting.dispatch.resume(at("w1"), 0).await.err();
     assert_eq!(resumed, Some(superseded.clone()));
-    // Even a call that is safe to repeat stays at this worker.
+    // Even a call that is safe to repeat goes to no other worker then.
     let other = setting.add(self::worker("w2"));
     worker.refuse(superseded.clone());
     other.refuse(superseded.clone());

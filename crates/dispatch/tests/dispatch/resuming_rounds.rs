@@ -18,8 +18,7 @@ fn asks(round: u32) -> String {
     .to_string()
 }
 
-/// Runs one of three rounds from event `after` on: sends progress and questions, and in the last
-/// round the answers.
+/// Runs one of three rounds from event `after` on. The first two end in questions, the last in its parameters.
 async fn play(round: u32, after: u64, call: Option<Call>, mut script: Script) {
     if after == 0 {
         script.notify(Method::Progress, r#"{"progress":1}"#).await;
@@ -89,7 +88,7 @@ fn ids(worker: &FakeWorker) -> Vec<CallId> {
 fn with_worker() -> (Setting, Arc<FakeWorker>) {
     let setting = setting();
     let worker = setting.add(worker());
-    // Must get no call, although less busy.
+    // This worker gets no call, although it is less busy.
     setting.add(FakeWorker::new("w0", "a", tools(&["ask"])));
     worker.load.lock().queued = 100;
     (setting, worker)

@@ -216,7 +216,7 @@ fn of_resources(allow: &[&str], deny: &[&str]) -> (Setting, Arc<FakeWorker>) {
     (setting, worker)
 }
 
-/// Also checks that the resource can be subscribed to exactly then.
+/// Whether the resource can be read. Checks that it can be subscribed to exactly then.
 async fn is_offered(setting: &Setting, uri: &str) -> bool {
     let read = call(MODERN, Method::ResourcesRead, json!({ "uri": uri }));
     let is_offered = matches!(setting.outcome(read).await, CallOutcome::Result(_));

@@ -166,7 +166,7 @@ async fn a_question_that_a_task_returns_is_open_for_as_long_as_any() {
     assert!(running.control.answer(ask, yes()).await);
     question(&mut running).await;
     let (_, outcome) = finish(&mut running).await;
-    // In total, the call may take its own time and once the time for a person.
+    // In total, the call may take its own time, plus once the time to answer a question.
     took(begun, TIME + ANSWER_WITHIN);
     assert!(
         matches!(

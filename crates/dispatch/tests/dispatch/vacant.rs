@@ -70,7 +70,7 @@ async fn a_recalled_pool_stays_listed_and_is_no_news() {
     assert!(setting.dispatch.unknown_scaled_pools().is_empty());
     assert_eq!(names(&setting).await, ["b", "t"]);
     assert_eq!(tools_of(&setting), zero(1, false));
-    // Changed settings alone do not store the catalog again.
+    // After a change of settings alone, the catalog does not replace the stored one.
     let settings = PoolConfig {
         prefix: "p_".to_owned(),
         ..vacant()

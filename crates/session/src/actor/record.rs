@@ -24,14 +24,17 @@ pub(crate) enum Write {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Save,
-    /// The store lost the claim and the record.
+    /// Writes claim and record again, because the store has lost them.
     Restore,
     Release,
     Remove,
 }
 
 impl LiveSession {
-    /// Fails with the store's error; `Stale` if the session has a newer owner.
+    /// Has the actor write the record.
+    ///
+    /// # Errors
+    /// The store's error; `Stale` if the session has a newer owner.
     pub(crate) async fn write_record(self: &Arc<Self>, step: Step) -> Result<(), StoreError> {
         let written = self.write(|reply| Write::Record(step, reply)).await;
         written.unwrap_or(Err(StoreError::NotFound))
@@ -119,7 +122,7 @@ impl Work {
         }
     }
 
-    /// Retries, because a record that stays would bring the session back.
+    /// Removes the record. Retries, because a record that stays would bring the session back.
     async fn remove_surely(&self) -> Result<(), StoreError> {
         let live = &self.live;
         let until = Instant::now() + self.node.config.begin_patience;
@@ -132,7 +135,7 @@ impl Work {
         }
     }
 
-    /// Retries, because after an unconfirmed write only a confirmed one shows what the store has.
+    /// Saves the record. Retries, because after an unconfirmed write only a confirmed one shows what the store has.
     async fn save_surely(&self, record: Bytes) -> Result<(), StoreError> {
         let live = &self.live;
         let until = Instant::now() + self.node.config.begin_patience;

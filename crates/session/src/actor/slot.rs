@@ -104,7 +104,7 @@ impl LiveSession {
             writes: written,
             released: false,
         };
-        // Fails only for a name in use, and this actor has none.
+        // Fails only for a name in use. This actor has no name.
         let (actor, _) = ActorRuntime::spawn_instant(None, SessionActor, work).ok()?;
         Some(Running {
             actor,

@@ -10,7 +10,10 @@ use super::{CallDriver, InFlight};
 const LONGEST_NAME: usize = 128;
 
 impl CallDriver {
-    /// Whether the call runs as a task. Fails if its task parameters are malformed or the tool does not support tasks.
+    /// Whether the call runs as a task.
+    ///
+    /// # Errors
+    /// The call's task parameters are malformed, or they do not fit what the tool says about tasks.
     pub(crate) fn is_for_task(&self, in_flight: &InFlight) -> Result<bool, RpcError> {
         let call = &in_flight.plan.call;
         if call.method != Method::ToolsCall {

@@ -7,7 +7,7 @@ use shoal_ports::{CallEvent, CallEventKind, CallEvents};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
-/// How often to yield to the tool without getting another event, before the gathered events are appended.
+/// How often the gathering yields to the tool in vain before it ends.
 const TURNS: u32 = 2;
 /// How long the first gathered event may wait for others on a busy node.
 const PATIENCE: Duration = Duration::from_millis(5);
@@ -40,7 +40,8 @@ impl Gathering {
         self.urgent |= !matches!(kind, CallEventKind::Notification { .. });
     }
 
-    /// Returns the next event to append with the gathered ones. `None` if the gathering has ended. Cancellation safe.
+    /// Returns the next event to append with the gathered ones, or `Some(None)` if the call has no more. `None` if
+    /// the gathering has ended. Cancellation safe.
     pub(super) async fn next(&mut self, events: &mut CallEvents) -> Option<Option<CallEvent>> {
         if self.taken >= self.most {
             return None;

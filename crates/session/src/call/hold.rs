@@ -176,14 +176,14 @@ impl CallDriver {
         }
         let outcome = CallOutcome::Failed(failure);
         match in_flight.repeated {
-            // The worker's own answer: the edge must not deliver the request again.
+            // The edge must not deliver the request again, so it gets the worker's failure as an answer.
             true => Ok(in_flight.json(outcome)),
             false => in_flight.refuse(outcome).map(Delivered::Json),
         }
     }
 
-    /// Returns the beginning of the delivery's stream, if there is one. A store that has lost its newest writes does not
-    /// know it.
+    /// Returns the beginning of the delivery's stream, if there is one. Looks in memory first, because a store may
+    /// have lost its newest writes.
     pub(crate) async fn find_in_log(
         &self,
         live: &LiveSession,
@@ -260,7 +260,8 @@ impl HeldCall {
         }
     }
 
-    /// Waits for the call's next event that needs action. Cancellation safe.
+    /// Waits for the call's next event. Answers requests for session state itself, except a run-once call's first
+    /// write. Cancellation safe.
     async fn next(&mut self) -> First {
         loop {
             if let Some(keeping) = &mut self.keeping {
@@ -350,7 +351,7 @@ impl InFlight {
     }
 }
 
-/// Replaces `Moved`, which would mean that the call was not sent.
+/// Replaces `Moved`, from which the edge would conclude that the call was not sent.
 pub(super) fn again(error: GatewayError) -> GatewayError {
     match error {
         GatewayError::Moved { .. } => moved(),

@@ -35,7 +35,7 @@ pub(super) type Opened = oneshot::Sender<Result<Delivered, GatewayError>>;
 /// The caller that waits for an answer. It gets one: a JSON text, a stream or an error.
 pub(super) struct Waiting {
     opened: Mutex<Option<Opened>>,
-    /// Whether the calls already run. Then the caller waits as long as their events may wait for the store.
+    /// Whether the calls already run. If so, the caller waits for as long as their events may wait for the store.
     runs: bool,
 }
 
@@ -62,7 +62,7 @@ impl Waiting {
         self.opened.lock().is_none()
     }
 
-    /// Answers the caller unless it has an answer. Returns whether this call answered it.
+    /// Answers the caller, unless it has an answer. Returns whether it had none.
     pub(super) fn tell(&self, told: Result<Delivered, GatewayError>) -> bool {
         let waiting = self.take();
         let first = waiting.is_some();
@@ -158,7 +158,10 @@ impl CallDriver {
         }
     }
 
-    /// Opens a stream for the calls, or fails with the answer for the caller.
+    /// Opens a stream for the calls.
+    ///
+    /// # Errors
+    /// The caller's answer.
     pub(super) async fn begin(
         &self,
         live: &Arc<LiveSession>,
@@ -178,8 +181,8 @@ impl CallDriver {
             .parent(calls.first().and_then(|call| call.span.context()))
             .start();
         let since = Instant::now();
-        // A run-once call that runs continues without a journal entry. Others are told to stop. A task that finds no
-        // room continues as a plain call.
+        // Run-once calls that run may use the store's reserve. Without room, they continue without a journal entry,
+        // others are told to stop, and a task continues as a plain call.
         let kept = |call: &InFlight| call.runs_once() && !call.is_task();
         let keeps = waiting.runs && calls.iter().all(kept);
         let begun = self.begin_surely(live, begin, since, waiting, keeps).await;
@@ -225,8 +228,8 @@ impl CallDriver {
         Ok(Delivered::Stream(attachment.start(())))
     }
 
-    /// Resumes a stream for a client. If this node does not write an open stream, it will do so soon, or the session
-    /// has moved.
+    /// Resumes a stream for a client. If no one writes an open stream here, waits: this node is about to write it, or
+    /// the session has moved.
     ///
     /// # Errors
     /// The log's error; `Moved` if the session has moved.
@@ -251,7 +254,10 @@ impl CallDriver {
         }
     }
 
-    /// Asks the store whether this node owns the session, and fails with `Moved` if not.
+    /// Asks the store whether this node owns the session.
+    ///
+    /// # Errors
+    /// `Moved` if not; the store's error.
     pub(crate) async fn check_ownership(&self, live: &LiveSession) -> Result<(), GatewayError> {
         let asked = [(live.id.clone(), live.epoch)];
         let held = self.store.directory.held(&asked).await;
@@ -263,8 +269,9 @@ impl CallDriver {
         Err(GatewayError::Moved { owner: None })
     }
 
-    /// Journals calls and opens their stream. Repeats an unconfirmed step, because a later owner could start an
-    /// abandoned call. The client waits less: it is told that the outcome is unknown, and the call does not run.
+    /// Journals calls and opens their stream. Repeats a step that the store did not confirm, because a later owner
+    /// could start an abandoned call. The client waits less: it learns that the outcome is unknown, and the call does
+    /// not run.
     ///
     /// A full store refuses new calls, but running ones (`keeps`) may use its reserve. If they did, later calls are
     /// journaled before their start.
@@ -304,7 +311,7 @@ impl CallDriver {
                 }
                 begun => return begun,
             }
-            // Only an unconfirmed step needs to be completed.
+            // The caller has its answer, and no unconfirmed step needs to be completed.
             if waiting.runs && waiting.is_told() && !doubtful {
                 return begun;
             }
@@ -386,7 +393,7 @@ impl CallDriver {
         self.finish(Vec::new(), outcome, 0, &in_flight, tail).await;
     }
 
-    /// Starts the call at its worker. `None` if the session leaves first.
+    /// Starts the call at its worker. `None` if the session ends or moves first.
     async fn start_in_session(
         &self,
         starting: Starting,
@@ -403,7 +410,7 @@ impl CallDriver {
             () = in_flight.live.until_over() => {}
         }
         self.end_with_session(0, in_flight, tail).await;
-        // The next owner of a lost session finds the call.
+        // If the session is lost, its next owner continues the call.
         if let Ok(running) = starting.await
             && !in_flight.live.is_lost()
         {
@@ -417,8 +424,8 @@ impl CallDriver {
         self.finish(Vec::new(), outcome, 0, in_flight, tail).await;
     }
 
-    /// Chooses another worker for a call that its worker has refused, and therefore never begins. `None` if there is no
-    /// other worker, or enough were tried.
+    /// Chooses another worker for a call that its worker has refused, and therefore never begins. `None` if there is
+    /// no other worker, or the call has tried enough.
     pub(super) fn next_worker(
         &self,
         in_flight: &mut InFlight,

@@ -1,5 +1,5 @@
-//! Turns calls that outlast the hold into journaled streams, in one step of the store. Until the store confirms the
-//! step, a call's result is still sent as JSON.
+//! Turns calls that outlast the hold into journaled streams, in one step of the store. If a call ends before the
+//! store confirms the step, its result is still sent as JSON.
 
 use std::collections::VecDeque;
 use std::future::ready;
@@ -30,13 +30,13 @@ const WORTH: u32 = 20;
 #[derive(Default)]
 struct Ahead {
     events: VecDeque<CallEvent>,
-    /// The call's end, if the caller got it, and the number of its event.
+    /// If the caller got the call's result as JSON: the result, and its event's number.
     answered: Option<(CallOutcome, u64)>,
 }
 
 impl CallDriver {
-    /// Turns the call into a stream, because it sends an event, takes long, or has a large result. A new owner can then
-    /// find it.
+    /// Turns the call into a stream, so that a new owner can find it. `first` is the event that ended the hold, if
+    /// any.
     pub(super) async fn become_stream(
         self: &Arc<Self>,
         call: HeldCall,
@@ -106,8 +106,8 @@ impl CallDriver {
         }
     }
 
-    /// Gathers the call's events while the stream is being opened. If the call ends meanwhile, answers it. Earlier
-    /// events make the answer wait for the stream, but at most [`WORTH`] store timeouts.
+    /// Gathers the call's events while the stream is being opened. If the call ends meanwhile, answers it. If there
+    /// are earlier events, the answer waits for the stream, but at most [`WORTH`] store timeouts.
     async fn read_ahead(
         &self,
         stage: &mut Stage,
@@ -150,7 +150,8 @@ impl CallDriver {
         }
     }
 
-    /// Answers a call for which no stream could be opened. A run-once call is answered with its result, however late.
+    /// Answers a call for which no stream could be opened. Waits for the result of a run-once call, however long it
+    /// takes.
     async fn hold_on(
         &self,
         stage: Stage,

@@ -104,7 +104,7 @@ impl CallDriver {
             return;
         }
         in_flight.slot.run_once();
-        // Journal an unbound call first, because a repeated delivery could not name the worker that has the call.
+        // An unbound call is journaled first, because a repeated delivery could not name the worker that has it.
         if in_flight.came_bound && !plan.call.asks_first {
             let own = plan.route.as_ref().and_then(|route| route.hold);
             in_flight.hold = own.unwrap_or(self.config.hold);
@@ -114,7 +114,7 @@ impl CallDriver {
     /// Checks that this node can reach the call's worker.
     ///
     /// # Errors
-    /// If not, because only the edge knows of all deliveries.
+    /// If not, the edge must decide, because only it knows of all deliveries.
     fn reach(&self, in_flight: &InFlight) -> Result<(), GatewayError> {
         let worker = in_flight.plan.call.worker.as_ref();
         match worker.filter(|worker| !self.dispatcher.takes(worker, &in_flight.plan)) {
@@ -152,7 +152,7 @@ impl InFlight {
         self.repeated = repeated;
     }
 
-    /// Returns the answer of a plan that refused the call, if the worker's failure says that the call never runs.
+    /// Returns the plan's refusal if, by the worker's failure, the call never runs.
     pub(super) fn refusal_after(&mut self, failure: &CallFailure) -> Option<CallOutcome> {
         let never = failure.retry() == Retry::Always || *failure == CallFailure::Cancelled;
         self.refused.take_if(|_| never && !self.slot.is_cancelled())
@@ -162,8 +162,8 @@ impl InFlight {
         self.live.transport == SessionTransport::SingleStream
     }
 
-    /// Returns the answer to a repeated request whose first delivery left no trace. On a single stream a call that may
-    /// have run gets an unknown outcome.
+    /// Returns the answer to a repeated request whose first delivery left no trace. On a single stream, the outcome
+    /// of a call that may have run is unknown.
     fn repeats(&self, answer: Option<CallOutcome>) -> Option<CallOutcome> {
         let may_have_run = match &answer {
             None => self.plan.call.repeat == Repeat::Never,

@@ -16,8 +16,8 @@ use super::{CallDriver, InFlight, lost_worker};
 use crate::state::{Effect, Input, withdrawal};
 use crate::streams::Tail;
 
-/// How many times in a row another reader may take the call's events. Each time, this node asks the store whether it
-/// still owns the session.
+/// How often in a row another reader may take the call's events from this node, which each time asks the store
+/// whether it still owns the session.
 const MOST_SUPERSEDED: u32 = 8;
 
 impl CallDriver {
@@ -33,7 +33,7 @@ impl CallDriver {
         let mut superseded = 0;
         loop {
             let mut event = tokio::select! {
-                // Events before the session's end are passed on.
+                // Biased: events that came before the session's end are passed on.
                 biased;
                 event = events.next() => event,
                 () = in_flight.live.until_over() => {
@@ -103,7 +103,7 @@ impl CallDriver {
         due: &mut Vec<Bytes>,
     ) {
         match kind {
-            // A client that polls a task does not read its messages.
+            // A client polls a task, and does not read the messages of its call.
             CallEventKind::Notification { .. } if in_flight.is_task() => {}
             CallEventKind::Notification { method, params } => {
                 if !in_flight.passes(&method, params.as_ref()) {
@@ -151,12 +151,12 @@ impl CallDriver {
                 }
             }
             CallEventKind::State { ask, request } => {
-                // If left to the next owner, the worker repeats the request there.
+                // If `answer_state` does not answer, the worker repeats the request to the next owner.
                 let (live, call) = (&in_flight.live, in_flight.slot.call());
                 let _ = answer_state(live, call, control, ask, request).await;
             }
             CallEventKind::CloseStream { retry } => {
-                // Append earlier events first, because they must reach the client before the connection closes.
+                // Earlier events are appended first, because they must reach the client before the connection closes.
                 let due = std::mem::take(due);
                 if let Err(error) = self.append(due, seen, in_flight, tail).await {
                     tracing::debug!(session = %in_flight.live.id, %error, "cannot append events to the stream");
@@ -200,7 +200,7 @@ impl CallDriver {
     /// call runs on.
     pub(super) async fn end_with_session(&self, seen: u64, in_flight: &InFlight, tail: &Tail) {
         if !in_flight.live.is_lost() {
-            // Cancel before the slot is released, because the session's end may need the call.
+            // Cancelled before `finish` releases the slot, because the end of the session may need the call.
             in_flight.slot.cancel(in_flight.live.streams.why_ending());
             let outcome = session_ended();
             self.finish(Vec::new(), outcome, seen, in_flight, tail)

@@ -99,7 +99,7 @@ impl CallDriver {
         }
     }
 
-    /// Returns the highest progress in the log, because a call that runs again begins at zero.
+    /// Returns the highest progress in the log. A call that runs again begins at zero, but progress must increase.
     async fn progress_so_far(&self, in_flight: &InFlight, tail: &Tail) -> Option<f64> {
         let token = in_flight.plan.call.progress_token.as_ref()?;
         let last = tail.last();

@@ -59,10 +59,10 @@ pub(super) fn of(call: &Call, trace: Option<&TraceContext>) -> RawJson {
     })
 }
 
-/// Restores the call from its entry, without a worker. The call gets no more time than `longest`.
+/// Restores the call from its entry, without a worker, and with at most the time `longest`.
 ///
 /// # Errors
-/// If an incompatible version wrote the entry.
+/// An incompatible version wrote the entry.
 pub(super) fn read(
     start: &RawJson,
     id: CallId,
@@ -119,7 +119,8 @@ mod tests {
 
     use super::{of, read};
 
-    /// Otherwise the next owner would start what a person must approve, or what the rules have refused.
+    /// Without `asks_first` or `attach_only`, the next owner would start what a person must approve, or what the
+    /// rules have refused.
     #[test]
     fn a_call_keeps_what_stops_it_from_starting() {
         let caller = Arc::new(Caller {

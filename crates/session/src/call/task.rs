@@ -47,8 +47,8 @@ impl CallDriver {
         carried.await.map(drop)
     }
 
-    /// Stores the task's end, then closes the call's journal entry. In between, a next owner finds the end at the
-    /// worker.
+    /// Stores the task's end, then closes the call's journal entry. If this node is lost in between, the next owner
+    /// finds the end at the worker.
     pub(super) async fn finish_task(
         &self,
         outcome: CallOutcome,
@@ -57,7 +57,7 @@ impl CallDriver {
         tail: &Tail,
     ) {
         let live = &in_flight.live;
-        // Before the end is stored, which may take long, so that a late answer to the call need not wait.
+        // Left first, so that a late answer to the call does not wait until the end is stored.
         in_flight.leave();
         if !live.streams.is_ending() && !self.keep_end(outcome, in_flight).await {
             return;
@@ -82,7 +82,7 @@ impl CallDriver {
         in_flight.end();
     }
 
-    /// Stores the task's end in its record. Returns whether this owner has nothing left to do for the call.
+    /// Stores the task's end in its record. Returns `false` if the next owner must do so.
     async fn keep_end(&self, outcome: CallOutcome, in_flight: &InFlight) -> bool {
         let live = &in_flight.live;
         let mut end = end_of(outcome);

@@ -5,15 +5,15 @@ use super::Node;
 use crate::live::{LiveSession, log_failed};
 
 const PAGE: usize = 64;
-/// Events to look back if the log lacks its oldest events or was renumbered.
+/// How many events to look back if the log lacks its oldest events or was renumbered, the most first.
 const LOOKED_BACK: [u64; 3] = [1024, 128, 16];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answered {
     All,
-    /// The complete log has no answer.
+    /// The log is complete and has no answer.
     Nothing,
-    /// The log has some answers, or is incomplete.
+    /// The log has only some answers, or is incomplete.
     Unknown,
 }
 

@@ -40,7 +40,7 @@ impl Node {
         delivered.ok_or_else(|| self.being_moved())
     }
 
-    /// Applies the message. `None` if an earlier delivery of it was admitted meanwhile.
+    /// Applies the message. `None` if an earlier delivery of the message was admitted meanwhile.
     pub(super) async fn deliver_body(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -270,12 +270,12 @@ impl Node {
     }
 }
 
-/// The fate of an earlier delivery of the same body.
+/// What is known about an earlier delivery of the same body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
-    /// The earlier delivery began no calls.
+    /// No delivery has begun calls.
     Never,
-    /// The earlier delivery may have begun calls, but left no trace of them.
+    /// An earlier delivery may have begun calls, but left no trace of them.
     Perhaps,
 }
 
@@ -329,7 +329,7 @@ impl Posting {
     }
 }
 
-/// Refuses a request that an earlier owner may have run.
+/// Answers a request that an earlier owner may have run and that the session now refuses.
 fn refused_later(id: &RequestId) -> Bytes {
     let failure = CallFailure::outcome_unknown(
         "the node that took the request was lost, and the session refuses it now",

@@ -21,12 +21,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 pub(crate) enum Leave {
     Passivate,
-    /// Calls run on.
+    /// The session's calls run on.
     HandOver(Arc<Patience>),
-    /// Calls are stopped.
+    /// The session's calls are stopped.
     ShutDown(Arc<Patience>),
     Lost,
-    /// Stops the calls with a reason.
+    /// The session ends, and its calls are stopped with the reason `told`.
     End {
         why: EndReason,
         told: &'static str,
@@ -37,8 +37,8 @@ pub(crate) enum Leave {
 const SHUTTING_DOWN: &str = "the server is shutting down";
 
 impl Node {
-    /// Returns whether the session has left. The actor completes this even if the caller leaves,
-    /// and holds the session's lock `alone` meanwhile.
+    /// Has the actor let the session leave, even if the caller leaves, and hold the session's lock `alone` meanwhile.
+    /// Returns whether the session has left.
     pub(super) async fn leave(
         &self,
         live: &Arc<LiveSession>,
@@ -47,14 +47,14 @@ impl Node {
     ) -> bool {
         match &how {
             Leave::Passivate | Leave::Lost => {}
-            // The calls' appends stop first. Further events wait at the workers.
+            // Stopped at once: events that are not appended yet wait at the workers for the next owner.
             Leave::HandOver(_) => live.streams.stop_writing(),
             Leave::ShutDown(_) => live.streams.begin_end(SHUTTING_DOWN),
-            // Set first, because the calls' answers contain the reason.
+            // Set before the calls stop, because their answers contain the reason.
             Leave::End { told, .. } => live.streams.begin_end(told),
         }
         let most = match how {
-            // A waiting message counts as use.
+            // A session with a waiting message is in use, so it stays.
             Leave::Passivate => 0,
             _ => usize::MAX,
         };
@@ -77,7 +77,7 @@ impl Node {
             return false;
         }
         match live.write_record(Step::Save).await {
-            // Only this node can restore writes that the store lost.
+            // The store may have lost writes, which only this node can restore.
             Err(error) if error.is_outage() => {
                 tracing::debug!(session = %live.id, %error, "a session stays in memory while the store is unreachable");
                 live.stay();
@@ -102,7 +102,7 @@ impl Node {
             false => HandOverOutcome::Failed,
         };
         metrics().sessions.handed_over(released);
-        // Only after the release, because readers then search for the next owner.
+        // Released before this, because readers now search for the next owner.
         live.lose();
         self.table.remove_live(live);
         self.unsubscribe_from(&live.id, subscriptions).await;
@@ -122,8 +122,8 @@ impl Node {
         true
     }
 
-    /// Waits for the store to have streams and record, also during an outage, because the next
-    /// owner knows only what the store has.
+    /// Releases the session once the store has its streams and record. Waits during an outage, because the next owner
+    /// knows only what the store has.
     async fn release(&self, live: &Arc<LiveSession>, patience: &Patience) -> bool {
         let release = async || {
             live.streams.confirm().await?;

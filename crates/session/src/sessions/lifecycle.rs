@@ -124,7 +124,7 @@ impl Node {
         if task_adoption::runs(&live) {
             self.task_lists.begin(&live.id, &live.principal);
         }
-        // Precedes requests, which may change the session's subscriptions.
+        // Queued before any request, because requests may change the session's subscriptions.
         self.subscribe_again(&live, missing);
         live
     }
@@ -158,7 +158,7 @@ impl Node {
 
     pub(crate) async fn close(self: &Arc<Self>, to: &SessionRef) -> Result<(), GatewayError> {
         let live = self.find(to).await?;
-        // A session that another node owns would return from its record.
+        // If another node owned the session, its record would bring it back after this end.
         self.driver.check_ownership(&live).await?;
         let told = "the session was ended by its client";
         let ended = self.end_if_here(to, EndReason::Deleted, told).await;

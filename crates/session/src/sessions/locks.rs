@@ -19,7 +19,7 @@ pub(crate) struct Alone {
     turn: Turn,
 }
 
-/// A task that holds the lock or waits for it. The last one removes the lock.
+/// Belongs to a task that holds the lock or waits for it. The last one's drop removes the lock.
 struct Turn {
     locks: Arc<DashMap<SessionId, Arc<Mutex<()>>, RandomState>>,
     session: SessionId,
@@ -46,7 +46,7 @@ impl SessionLocks {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        // Only the table refers to the lock.
+        // With one reference, only the table has the lock.
         let unused = |_: &SessionId, lock: &Arc<Mutex<()>>| Arc::strong_count(lock) == 1;
         self.locks.remove_if(&self.session, unused);
     }

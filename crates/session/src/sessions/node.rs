@@ -53,7 +53,7 @@ pub(crate) struct About {
     pub(crate) client: Option<Arc<str>>,
     pub(crate) revision: Option<Revision>,
     pub(crate) transport: SessionTransport,
-    /// In milliseconds since 1970, if known.
+    /// Milliseconds since 1970, if known.
     pub(crate) opened_at: Option<u64>,
 }
 
@@ -91,7 +91,7 @@ impl Node {
         })
     }
 
-    /// In milliseconds since the node started.
+    /// Milliseconds since the node started.
     pub(crate) fn now(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
@@ -205,7 +205,7 @@ impl Node {
         }
     }
 
-    /// Checks the caller and this node's ownership. Wakes a passivated session.
+    /// Finds a session after checking its caller and this node's ownership. Wakes a passivated session.
     pub(crate) async fn find(
         self: &Arc<Self>,
         to: &SessionRef,

@@ -32,7 +32,7 @@ impl Node {
     /// Wakes and claims a session that this node passivated or that has no owner.
     ///
     /// # Errors
-    /// `Moved` if another node owns the session, this node accepts no sessions, or only a hint
+    /// `Moved` if another node owns the session, this node accepts no sessions, or only the hint in the session's id
     /// points here.
     pub(super) async fn wake(
         self: &Arc<Self>,
@@ -68,7 +68,7 @@ impl Node {
         }
     }
 
-    /// Whether this node passivated the session, which counts as use.
+    /// Whether this node passivated the session. The question counts as use.
     fn known(&self, to: &SessionRef) -> Result<bool, GatewayError> {
         let now = self.now();
         let used = self.table.passive(&to.session, |passive| {
@@ -126,15 +126,14 @@ impl Node {
         for uri in passive.updated {
             let params = RawJson::of(&serde_json::json!({ "uri": uri }));
             let updated = Input::ResourceUpdated { uri, params };
-            // The lock held here keeps the session from falling asleep.
+            // Cannot fail, because the lock `alone` keeps the session from falling asleep.
             let _ = self.tell(&live, updated).await;
         }
         Ok(live)
     }
 
-    /// Fails a passivated task without an end: only ended tasks are passivated, so the store has
-    /// lost writes. The failure is stored first, because otherwise the next owner could resume the
-    /// call.
+    /// Fails a passivated task whose record has no end: only ended tasks are passivated, so the store has lost
+    /// writes. The failure is stored first, because otherwise the next owner could resume the call.
     async fn settle_lost(
         &self,
         to: &SessionRef,
@@ -212,7 +211,10 @@ impl Node {
         }
     }
 
-    /// Fails with `Moved` without evidence that the owner is gone.
+    /// Asks for evidence that a session's owner is gone.
+    ///
+    /// # Errors
+    /// `Moved` if there is none.
     async fn evidence_against(&self, owner: NodeId) -> Result<Evidence, GatewayError> {
         let evidence = match self.liveness.get() {
             Some(liveness) => liveness.evidence_against(&owner).await,

@@ -3,12 +3,11 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// A multiple of the longest single outage.
+/// The longest wait in several outages, as a multiple of that in one.
 const OUTAGES: u32 = 3;
 
-/// How long sessions that leave together wait for the store. They share this time, so that an
-/// outage delays them once. A store that comes and goes delays them [`OUTAGES`] times as long at
-/// most.
+/// How long sessions that leave together wait for the store. They share this time, so that an outage delays them
+/// once. If the store comes and goes, they wait at most [`OUTAGES`] times as long.
 pub(crate) struct Patience {
     most: Duration,
     waited: Mutex<Waited>,

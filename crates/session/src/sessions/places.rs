@@ -1,4 +1,4 @@
-//! Each place belongs to one session and is free again on drop.
+//! Limits a node's sessions. Each session takes a place, which is free again on drop.
 
 use std::sync::Arc;
 
@@ -27,17 +27,17 @@ impl Places {
 
     pub(crate) fn take(&self, principal: &Principal) -> Result<Place, GatewayError> {
         let own = match *principal == Principal::anonymous() {
-            // Without authentication, all callers are one principal.
+            // No limit per principal without authentication, because all callers are then one principal.
             true => usize::MAX,
             false => self.config.limits.sessions_per_principal,
         };
         self.take_within(principal, own)
     }
 
-    /// Ignores the principal's limit, because another node admitted the session.
+    /// Takes a place without the principal's limit, because another node admitted the session.
     ///
     /// # Errors
-    /// If the node's limit is reached.
+    /// The node's limit is reached.
     pub(crate) fn take_over(&self, principal: &Principal) -> Result<Place, GatewayError> {
         self.take_within(principal, usize::MAX)
     }

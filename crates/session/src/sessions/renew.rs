@@ -1,5 +1,5 @@
-//! A session that was restored or taken over subscribes again. The protocol cannot withdraw a
-//! granted subscription, so the node retries after a refusal.
+//! Renews subscriptions of a session that was restored or taken over. The protocol cannot withdraw a granted
+//! subscription, so the node retries after a refusal.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! An edge repeats a POST if it has lost the first answer.
+//! Answers a POST that an edge repeats, because it has lost the first answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,8 +24,8 @@ enum Found {
 }
 
 impl Node {
-    /// Answers from the earlier delivery's calls, or delivers the body now. Looks again if the
-    /// earlier delivery arrives meanwhile.
+    /// Answers from the earlier delivery's calls, or delivers the body now. If the earlier delivery arrives just
+    /// then, looks for its calls again.
     pub(super) async fn deliver_again(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -45,10 +45,9 @@ impl Node {
 
     /// Finds the earlier delivery's calls.
     ///
-    /// The store finds a journaled call by its delivery. A bound call is in memory or at its
-    /// worker. No answer of another running request can reach the client, so this method releases
-    /// that request or waits for its end. A single stream also has the answers of finished
-    /// requests.
+    /// The store finds a journaled call by its delivery. A bound call is in memory or at its worker. On a single
+    /// stream, the answer of a running or finished request still reaches the client. On other streams, it does not,
+    /// so this method waits until a running request ends, or releases it.
     async fn find_delivered(
         self: &Arc<Self>,
         to: &SessionRef,

@@ -1,4 +1,4 @@
-//! The session's actor keeps the record, the node's subscribers and the backend consistent.
+//! Subscribes in the session's actor, which keeps the record, the node's subscribers and the backend consistent.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -51,15 +51,15 @@ impl Node {
         Ok(empty_result(request))
     }
 
-    /// Waits for at most a call's time. `None` if the session ends first, because its end waits for
-    /// this.
+    /// Asks the backend for a subscription, for at most a call's time. `None` if the session ends first, because its
+    /// end waits for the actor.
     pub(super) async fn ask_backend(
         &self,
         live: &LiveSession,
         caller: Option<&Caller>,
         uri: &str,
     ) -> Option<Result<(), RpcError>> {
-        // Registered first, so as not to miss an update.
+        // Added before the backend subscribes, so as not to miss an update.
         self.subscribers.add(uri, &live.id);
         let limit = self.config.call_timeout;
         let granted = tokio::select! {

@@ -1,4 +1,4 @@
-//! Checks each unused session again under its lock before passivating or ending it.
+//! Looks for unused sessions. Checks each again under its lock before passivating or ending it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -62,7 +62,7 @@ impl Node {
         self.unused_for(passive.last_used) >= self.config.idle_of(passive.about.transport)
     }
 
-    /// A used session's record is stored again so that it does not expire.
+    /// Passivates an unused session. Stores the record of a used one again before it expires.
     async fn look_after(&self, live: Arc<LiveSession>) {
         if live.held() > 0 {
             live.last_used.fetch_max(self.now(), Ordering::Relaxed);
@@ -76,7 +76,7 @@ impl Node {
         if unused >= self.config.retention && live.streams.is_quiet() {
             live.share.set_log(0);
         }
-        // A stream or a long call uses the session without requests.
+        // Without requests, a stream or a long call may use the session and store nothing.
         let unsaved = self.unused_for(live.last_saved.load(Ordering::Relaxed));
         if unsaved >= self.config.idle_of(live.transport) / 2
             && let Err(error) = live.write_record(Step::Save).await

@@ -29,7 +29,7 @@ pub(crate) struct Passive {
     pub(crate) principal: Principal,
     pub(crate) epoch: Epoch,
     pub(crate) subscriptions: BTreeSet<String>,
-    /// In milliseconds of the node's clock.
+    /// Milliseconds of the node's clock.
     pub(crate) last_used: u64,
     pub(crate) updated: BTreeSet<String>,
     pub(crate) has_ended: bool,
@@ -76,7 +76,7 @@ impl Table {
         self.0.get(session)?.held.live().cloned()
     }
 
-    /// Includes sessions that this node has lost.
+    /// Returns the live sessions, also those that this node has lost.
     pub(super) fn all_live(&self) -> Vec<Arc<LiveSession>> {
         let entries = self.0.iter();
         entries.filter_map(|it| it.held.live().cloned()).collect()

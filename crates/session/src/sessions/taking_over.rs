@@ -4,7 +4,7 @@ use shoal_telemetry::metrics::{self, TakeOver, metrics};
 use shoal_telemetry::trace::{self, Span, attributes as key, names};
 use tokio::time::Instant;
 
-/// The calls that a take-over resumes share its span.
+/// One take-over of a session. The calls that it resumes share its span.
 pub(crate) struct TakingOver {
     since: Option<Instant>,
     outcome: TakeOver,

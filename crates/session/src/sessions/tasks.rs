@@ -26,7 +26,7 @@ impl Node {
     /// Opens the session of a task. `None` if the session exists.
     ///
     /// # Errors
-    /// The same as for other sessions: a task counts as a session of its principal.
+    /// As for other sessions, because a task counts as a session of its principal.
     pub(super) async fn open_task(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -49,7 +49,7 @@ impl Node {
         }
     }
 
-    /// Reads the state of a session. Rebuilds the session if it has panicked.
+    /// Reads the state of a session. If the session has panicked, rebuilds it first.
     async fn read_live<T>(
         self: &Arc<Self>,
         to: &SessionRef,

@@ -15,9 +15,9 @@ use super::{CallSlot, Came};
 #[derive(Default)]
 pub(crate) struct Admitted {
     calls: Mutex<Calls>,
-    /// Requests are answered while these calls' tools still run.
+    /// Calls whose tools still run although their requests have been answered.
     outliving: Mutex<Vec<(RequestId, Arc<CallSlot>)>>,
-    /// Released admissions without written answers.
+    /// Admissions that exist, also those that are released but whose answers are not written yet.
     held: AtomicUsize,
 }
 
@@ -27,7 +27,7 @@ struct Calls {
     count: usize,
 }
 
-/// Streamable HTTP allows several calls for one request id.
+/// The calls of one request id. Streamable HTTP allows several.
 struct InUse {
     newest: Entered,
     older: Vec<Entered>,
@@ -46,7 +46,7 @@ impl InUse {
 }
 
 impl Admitted {
-    /// Counts running calls, and those whose answers are not written yet.
+    /// Counts calls that run or whose answers are not written yet.
     pub(crate) fn held(&self) -> usize {
         self.held.load(Ordering::Acquire)
     }
@@ -61,8 +61,8 @@ impl Admitted {
         Some(in_use.newest.slot.clone())
     }
 
-    /// Returns the call that the delivery `came` began. An earlier owner's call has no delivery,
-    /// and matches by the call id of `came`, or always without one.
+    /// Returns the call that the delivery `came` began. The delivery of an earlier owner's call is unknown, so that
+    /// call must have the call id of `came`, if `came` has one.
     pub(super) fn of_delivery(&self, request: &RequestId, came: Came) -> Option<Arc<CallSlot>> {
         let calls = self.calls.lock();
         let is_same = |entered: &&Entered| match entered.delivery {
@@ -95,7 +95,7 @@ impl Admitted {
         Some(entered.slot.clone())
     }
 
-    /// Returns the running calls of `requests` or, for `None`, of all, including answered ones.
+    /// Returns calls whose tools run, also after their answers: those of `requests` or, if `None`, all.
     pub(crate) fn of(&self, requests: Option<&[RequestId]>) -> Vec<Arc<CallSlot>> {
         let asked = |id: &RequestId| requests.is_none_or(|requests| requests.contains(id));
         let calls = self.calls.lock();
@@ -185,7 +185,7 @@ impl Admission {
     pub(crate) fn release(&self) -> bool {
         let first = !self.released.swap(true, Ordering::Relaxed);
         if first {
-            // Dropped outside the lock, because it may hold the last of the call.
+            // The removed entry is dropped outside the lock, because it may hold the last reference to the call.
             drop(self.admitted.remove(&self.request, self.call));
         }
         first

@@ -1,5 +1,5 @@
-//! A request to the client contains the call and a number in its id, so that any owner can route
-//! the answer without stored state.
+//! The id of a request to the client contains the call and a number, so that any owner can route the answer without
+//! stored state.
 
 use bytes::Bytes;
 use shoal_ports::{AskId, CallId};
@@ -25,7 +25,7 @@ impl SessionState {
         Effect::Ask(request(&id, method.as_str(), params))
     }
 
-    /// The running call accepts the first answer. Other responses are ignored.
+    /// Routes a client's response to its running call, which accepts only the first answer. Ignores other responses.
     pub(super) fn response(&mut self, response: Response) -> Effect {
         let Some((call, ask)) = asker_of(&response.id) else {
             return Effect::None;

@@ -1,4 +1,4 @@
-//! A change of the tools' state counts once it is stored.
+//! State that tools keep in a session. A change counts once it is stored.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,7 @@ use super::{Effect, SessionState};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Kept {
     values: BTreeMap<String, RawJson>,
-    /// Each running call's last write. After an owner was lost, its successor gets that write
-    /// again.
+    /// Each running call's last write. If the owner is lost, the worker sends this write to the next owner again.
     done: BTreeMap<CallId, u64>,
 }
 
@@ -50,7 +49,8 @@ impl Kept {
         answer.to_json()
     }
 
-    /// Even above a lowered limit, a value that makes the state smaller is allowed.
+    /// Checks a value against the limits. Above a limit on bytes that was lowered, still allows a value that makes
+    /// the state smaller.
     fn check(&self, key: &str, value: &RawJson, limits: KeptLimits) -> Result<(), RpcError> {
         if value.len() > limits.value {
             return Err(RpcError::invalid_params(format!(
@@ -92,8 +92,8 @@ impl Kept {
 }
 
 impl SessionState {
-    /// For a write, returns the record to store. Then [`SessionState::keep`] must follow before
-    /// another record is stored.
+    /// Answers a tool's request. For a write, returns the record to store. After it is stored, and before another
+    /// record is, [`SessionState::keep`] must follow.
     pub(super) fn state_asked(&mut self, call: CallId, asked: StateRequest) -> Effect {
         if self.admitted.running(call).is_none() {
             return refuse(RpcError::internal("the call has ended"));

@@ -54,7 +54,7 @@ impl SessionState {
         }
     }
 
-    /// Limits do not apply to a repeated request with a call id, because they applied to its first
+    /// Admits a request. A repeated request with a call id is not limited, because the limits applied to its first
     /// delivery.
     fn admit(
         &mut self,
@@ -64,7 +64,7 @@ impl SessionState {
         facts: &ServerFacts,
     ) -> Effect {
         let Came { delivery, call } = came;
-        // The first delivery may arrive later.
+        // The repeated delivery may have come before this first one.
         if self.admitted.has(&request.id, came) {
             return in_use(&request.id);
         }

@@ -18,7 +18,7 @@ pub(crate) struct CallSlot {
     runs_once: AtomicBool,
     state: Mutex<SlotState>,
     cancelled: Notify,
-    /// Fires when a call without a caller is delivered again.
+    /// Fires when a call whose caller has left is delivered again.
     wanted: Notify,
     left: Notify,
 }
@@ -69,7 +69,7 @@ impl CallSlot {
         self.state.lock().cancelled.is_some()
     }
 
-    /// Cancellation safe.
+    /// Waits until the call is cancelled. Cancellation safe.
     pub(crate) async fn until_cancelled(&self) {
         loop {
             let mut cancelled = pin!(self.cancelled.notified());
@@ -82,7 +82,7 @@ impl CallSlot {
         }
     }
 
-    /// Gives the call up here, because a call without a caller is delivered again.
+    /// Ends the wait for a call whose caller has left, because the call is delivered again.
     pub(crate) fn want(&self) {
         self.wanted.notify_one();
     }
@@ -127,7 +127,7 @@ impl CallSlot {
             let state = self.state.lock();
             state.control.clone().filter(|_| state.over.is_none())
         };
-        // Outside the lock.
+        // Called outside the lock.
         let over = control.and_then(|control| control.over());
         let outlives = over.is_some();
         if let Some(over) = over {
@@ -187,8 +187,8 @@ impl CallSlot {
         }
     }
 
-    /// Returns whether the worker's report or the call's end settled the question. Dropping the
-    /// future does not take the answer back.
+    /// Passes an answer to the call's worker. Returns whether the question was open, once the worker reports this or
+    /// the call ends. Dropping the future does not take the answer back.
     pub(crate) async fn answer(&self, ask: AskId, outcome: Outcome) -> bool {
         let mut left = pin!(self.left.notified());
         // Registered first, so as not to miss the end.

@@ -47,7 +47,7 @@ impl Handshake {
 }
 
 impl SessionState {
-    /// Stops the task's call. The returned state is from before.
+    /// Stops the task's call. Returns the task's state before the stop.
     pub(super) fn cancel_task(&self) -> Effect {
         let Some(task) = self.task() else {
             return Effect::None;
@@ -59,7 +59,7 @@ impl SessionState {
         }
     }
 
-    /// Adds a question to the client. A new owner gets the same question again.
+    /// Adds a question to the client, unless the worker has only repeated it to a new owner.
     pub(super) fn task_asks(&mut self, key: String, method: &Method, params: Option<&RawJson>) {
         let request = InputRequest {
             method: method.clone(),

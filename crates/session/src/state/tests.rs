@@ -304,7 +304,7 @@ fn a_record_survives_storage() {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// An id, a method, and whether the caller waits.
+    /// The request's id, its method's index, and whether the caller waits.
     Request(u64, u8, bool),
     End(u64),
     Ask(u64),
@@ -344,9 +344,9 @@ const METHODS: [Method; 8] = [
     Method::ResourcesRead,
 ];
 
-/// Promise 1 (one answer): a request is answered at once or admitted, and a client's answer reaches its call. Promise 2
-/// (no repeat): a change is told once on a connection, and on later ones until logged; requests to the client have
-/// unique ids. Promise 6 (bounded): in-flight requests respect the limit.
+/// Promise 1 (one answer): a request is answered at once or admitted, and a client's answer reaches its call. Promise
+/// 2 (no repeat): on one connection, a client is told of a change once, and on later connections until the change is
+/// logged; requests to the client have unique ids. Promise 6 (bounded): in-flight requests respect the limit.
 #[test]
 fn promises_hold_whatever_happens() {
     let mut runner = TestRunner::new_with_rng(
@@ -368,7 +368,7 @@ fn promises_hold_whatever_happens() {
 fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let mut session = ready();
     let mut in_flight: Vec<(u64, CallId, Admission)> = Vec::new();
-    // The id, call, number, and whether the call runs.
+    // For each question: its id, call and number, and whether the call runs.
     let mut asked: Vec<(RequestId, CallId, u64, bool)> = Vec::new();
     let (mut known, mut told, mut current) = ([0u64; 3], [0u64; 3], 0u64);
     let (mut reader, mut listening) = (0, false);

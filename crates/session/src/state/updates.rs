@@ -1,8 +1,7 @@
-//! Without a listener, a session remembers only *that* lists and resources changed.
+//! Changes of lists and resources. Without a listener, a session remembers only *that* they changed.
 //!
-//! For a changed list, an idle session writes no record: `announced` stays, and Shoal tells the
-//! listener directly. A client that listens again gets the news through the log, unless it has
-//! fetched the list.
+//! While a client listens, a changed list is not recorded: Shoal tells the listener directly, and `announced` stays.
+//! So a client that listens again gets the news through the log, unless it has fetched the list.
 
 use bytes::Bytes;
 use shoal_ports::ServerFacts;
@@ -16,7 +15,7 @@ const LISTS: [Method; 3] = [
     Method::PromptsListChanged,
 ];
 
-/// To log on the standalone stream.
+/// Messages to log on the standalone stream.
 #[derive(Debug, Default)]
 pub(crate) struct News {
     pub(crate) lists: Vec<Bytes>,
@@ -57,7 +56,7 @@ impl SessionState {
         }
     }
 
-    /// Returns news to log that the listener may not know.
+    /// Notes a new listener. Returns the news that it may not know, to be logged.
     pub(super) fn listening(&mut self, reader: u64, facts: &ServerFacts) -> Effect {
         self.listener = self.listener.max(Some(reader));
         if self.record.handshake.is_none() {
@@ -95,7 +94,7 @@ impl SessionState {
         self.record.announced = versions;
     }
 
-    /// Keeps resources' updates for the next listener.
+    /// Keeps updates that could not be logged for the next listener.
     pub(super) fn unannounced(&mut self, resources: Vec<String>) {
         let subscriptions = &self.record.subscriptions;
         let wanted = resources

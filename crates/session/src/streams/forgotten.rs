@@ -31,14 +31,14 @@ impl Streams {
         Ok(())
     }
 
-    /// Restores missing open streams, because the next owner knows only what the store has. Runs in
-    /// the session's actor.
+    /// Restores open streams that the store lacks, because the next owner knows only what the store has. Runs in the
+    /// session's actor.
     ///
     /// # Errors
     /// An outage of the store. Other failures are logged.
     pub(crate) async fn confirm(&self) -> Result<(), StoreError> {
         for tail in self.open() {
-            // This node has not written to the stream.
+            // Without recent events, this node has not written to the stream.
             if tail.before_recent().is_none() {
                 continue;
             }
@@ -65,7 +65,10 @@ impl Streams {
         Ok(())
     }
 
-    /// Runs in the session's actor, like the next two methods. Fails with the store's error.
+    /// Stores the record. Runs in the session's actor, like the next two methods.
+    ///
+    /// # Errors
+    /// The store's error.
     pub(crate) async fn save(&self, record: Bytes) -> Result<(), StoreError> {
         let (directory, life) = (&self.store.directory, self.life());
         let saved = directory.save(&self.session, self.epoch, record.clone(), life);
@@ -87,7 +90,10 @@ impl Streams {
         }
     }
 
-    /// Fails with `Stale` if the session has a newer owner.
+    /// Restores the session's entry in the store.
+    ///
+    /// # Errors
+    /// `Stale` if the session has a newer owner.
     pub(crate) async fn enter_claim(&self, record: Bytes) -> Result<(), StoreError> {
         let claim = Claim {
             epoch: self.epoch,
@@ -118,7 +124,7 @@ impl Streams {
         journal.restore(&self.session, self.epoch, stream).await
     }
 
-    /// A stream that fails is restored at its next append.
+    /// Restores streams. If this fails for one, its next append restores it.
     async fn restore_all(&self, tails: Vec<Arc<Tail>>) {
         for tail in tails {
             let _turn = tail.turn().await;

@@ -21,7 +21,7 @@ impl Turn {
     pub(super) const LOST: Self = Self(2);
     /// Readers must continue elsewhere.
     pub(super) const MOVED: Self = Self(4);
-    /// The session's calls are answered first.
+    /// The session ends, after its calls are answered.
     pub(super) const ENDING: Self = Self(8);
 
     pub(super) const fn or(self, other: Self) -> Self {
@@ -51,7 +51,7 @@ impl Lifecycle {
         self.flags.load(Ordering::SeqCst) & any.0 != 0
     }
 
-    /// Cancellation safe.
+    /// Waits until one of the flags `any` is set. Cancellation safe.
     pub(super) async fn until(&self, any: Turn) {
         loop {
             let mut changed = pin!(self.changed.notified());

@@ -19,7 +19,7 @@ pub(super) struct Reader {
     pub(super) tail: Option<Arc<Tail>>,
     pub(super) generation: u64,
     pub(super) cursor: EventId,
-    /// Missing events before the cursor, of which the client must hear.
+    /// How many events are missing before the cursor. The client must be told.
     pub(super) gone: u64,
     pub(super) sender: LazySender<StreamItem>,
 }
@@ -40,7 +40,7 @@ impl Reader {
         }
     }
 
-    /// Most readers wait, so the future is small: rare paths are boxed and parameters stored once.
+    /// The future is small, because it waits most of the time: rare paths are boxed, and parameters are stored once.
     #[allow(
         clippy::manual_async_fn,
         reason = "an async fn keeps its parameters twice: 128 bytes more for each stream"
@@ -54,7 +54,7 @@ impl Reader {
             if self.gone > 0 {
                 let _ = Box::pin(self.tell_of_gap()).await;
             }
-            // A client without a connection resumes from the log.
+            // If the connection is gone, the client resumes from the log.
             let caught_up = match &self.tail {
                 Some(_) if history.is_empty() => true,
                 _ => Box::pin(self.catch_up(history)).await.is_ok(),
@@ -117,7 +117,8 @@ impl Reader {
         }
     }
 
-    /// The last item when the session or node ends.
+    /// Returns `Some` if the stream ends here, with its last item, if any: the session has ended or moved, or the
+    /// node drains.
     fn last_words(&self) -> Option<Option<StreamItem>> {
         let streams = &self.streams;
         if streams.lifecycle.is(Turn::ENDED) {
@@ -126,7 +127,7 @@ impl Reader {
         if streams.lifecycle.is(Turn::MOVED) {
             return Some(Some(StreamItem::Moved));
         }
-        // Draining waits for the answers of call streams.
+        // Only standalone streams, because a drain waits for the answers on calls' streams.
         let standalone = self.cursor.stream == StreamId::STANDALONE;
         if standalone && streams.draining.is_cancelled() {
             return Some(Some(StreamItem::Retry(streams.retry())));
@@ -156,7 +157,7 @@ impl Reader {
                 Ok(over)
             }
             (Err(error), _) => {
-                // A resuming client gets the reason.
+                // The client gets the reason when it resumes.
                 tracing::warn!(session = %streams.session, %error, "cannot continue reading a stream");
                 Err(ReaderGone)
             }
@@ -190,7 +191,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The future stays small, without the item.
+    /// Sends an item. The future does not contain the item unless the reader is slow, and so stays small.
     fn send(&self, item: StreamItem) -> impl Future<Output = Result<(), ReaderGone>> + Send {
         // Large events wait one at a time to save memory.
         if is_large(&item) && !self.sender.is_drained() {

@@ -20,7 +20,7 @@ pub(crate) struct Tail {
     opened: EventId,
     state: Mutex<TailState>,
     changed: Notify,
-    /// Reading connections: one, and briefly the previous one.
+    /// Connections that read: one, and for a short time also the one before it.
     readers: AtomicUsize,
 }
 
@@ -44,11 +44,11 @@ struct TailState {
 pub(crate) enum Next {
     Events(Vec<LoggedEvent>, bool),
     Passing(Vec<Bytes>),
-    /// Events to read from the log.
+    /// The reader must read this many events from the log first.
     Behind(usize),
     Nothing,
     Close(Duration),
-    /// Another connection reads, or the stream was abandoned.
+    /// Another connection reads now, or the stream was abandoned.
     Over,
 }
 
@@ -109,7 +109,8 @@ impl Tail {
         }
     }
 
-    /// For a store that lost some of the stream. The caller must hold the [`turn`](Self::turn).
+    /// Returns what this node knows about the stream, for a store that lost some of it. The caller must hold the
+    /// [`turn`](Self::turn).
     pub(super) fn to_open_stream(&self) -> OpenStream {
         let state = self.state.lock();
         let last = state.last;
@@ -142,7 +143,7 @@ impl Tail {
         (self.opened.sequence == 0 && first == 1).then_some(self.opened)
     }
 
-    /// The tail has all events after this position.
+    /// Returns the position after which the tail has all events.
     pub(super) fn before_recent(&self) -> Option<EventId> {
         let state = self.state.lock();
         let first = state.recent.front()?.id;
@@ -219,7 +220,7 @@ impl Tail {
     pub(super) fn take_over(&self) -> u64 {
         let mut state = self.state.lock();
         state.reader += 1;
-        // A new reader gets this news from the log.
+        // A new reader gets such messages from the log.
         state.passing.clear();
         let reader = state.reader;
         drop(state);
@@ -227,7 +228,7 @@ impl Tail {
         reader
     }
 
-    /// Closes after the events so far (SEP-1699).
+    /// Closes the present reader after the events so far (SEP-1699).
     pub(crate) fn close_reader(&self, retry: Duration) {
         let mut state = self.state.lock();
         state.close = Some((state.reader, retry));
@@ -251,7 +252,7 @@ impl Tail {
         self.changed.notify_waiters();
     }
 
-    /// Resolves at the first change after the future was enabled.
+    /// Resolves at the first change after the caller has enabled the future.
     pub(super) fn changed(&self) -> Notified<'_> {
         self.changed.notified()
     }

@@ -363,7 +363,7 @@ async fn a_worker_that_refuses_is_replaced_in_the_journal_before_the_next_start(
     assert_eq!(read_all(&mut stream).await.events.len(), 1);
 }
 
-/// Another owner may have allowed the call.
+/// The first owner's plan allowed the call, and the second's refuses it.
 #[tokio::test]
 async fn a_plan_that_refuses_a_repetition_hides_no_call_that_runs() {
     let bench = Bench::new(held_for(LONG));
@@ -384,7 +384,7 @@ async fn a_plan_that_refuses_a_repetition_hides_no_call_that_runs() {
     first.abort();
 }
 
-/// The worker has refused the call, at once or because it was only asked for it.
+/// The worker refuses the call by itself (`refused`), or because the owner only attaches to it.
 #[tokio::test]
 async fn a_plan_that_refuses_a_repetition_counts_once_the_worker_has_refused_the_call() {
     for hold in [LONG, Duration::ZERO] {
@@ -417,7 +417,7 @@ async fn a_plan_that_refuses_a_repetition_does_not_say_what_a_lost_worker_did() 
     assert!(told.contains("50002"), "{told}");
 }
 
-/// Only the edge knows that no delivery was sent.
+/// The owner leaves the decision to the edge, because only the edge knows whether it sent another delivery.
 #[tokio::test]
 async fn an_owner_whose_plan_disagrees_with_the_binding_starts_nothing() {
     let bench = Bench::new(held_for(LONG));
@@ -438,7 +438,7 @@ async fn an_owner_whose_plan_disagrees_with_the_binding_starts_nothing() {
     assert_eq!(bench.sessions.status().in_flight, 0);
 }
 
-/// The worker may have the call from another delivery.
+/// The worker may have the call from another delivery, so no other worker may get it.
 #[tokio::test]
 async fn an_owner_that_cannot_reach_the_worker_binds_nothing_anew() {
     for starts in [true, false] {
@@ -598,7 +598,7 @@ async fn a_cancellation_that_overtakes_its_redelivery_stops_the_call() {
     within(&mut fresh).await.unwrap().unwrap();
 }
 
-/// Starting or binding an unknown, cancelled call would be wrong.
+/// The worker does not know the call, so the delivery must neither start it nor bind it to another worker.
 #[tokio::test]
 async fn a_redelivery_that_was_cancelled_before_is_never_started() {
     for refused in [false, true] {
@@ -731,7 +731,7 @@ async fn a_full_store_takes_nothing_of_a_call_that_may_be_repeated() {
     assert!(told, "{refused:?}");
 }
 
-/// A former master, a loading one, and one without replicas refuse for a while.
+/// Such an error comes from a former master, one that loads its data, or one without enough replicas.
 #[tokio::test]
 async fn a_store_that_refuses_for_a_while_is_waited_for_with_all_that_was_said() {
     let (bench, journal) = flaky(held_for(LONG));

@@ -224,7 +224,7 @@ async fn a_client_of_one_stream_is_answered_when_its_session_ends() {
     assert!(told.texts[0].contains("50410"), "{told:?}");
 }
 
-/// Streams have equal numbers in every session.
+/// An event id does not name its session, and all sessions number their streams alike.
 #[tokio::test]
 async fn an_event_id_of_another_session_is_refused() {
     let bench = Bench::new(SessionConfig::default());
@@ -484,7 +484,7 @@ async fn a_refused_subscription_leaves_nothing_behind() {
     }
 }
 
-/// An ended call frees its id before its answer is logged.
+/// A call frees its request id before its answer is logged, so the session looks unused.
 #[tokio::test(start_paused = true)]
 async fn a_session_stays_while_an_answer_waits_for_the_store() {
     let counted = Counted::new();

@@ -15,7 +15,7 @@ use shoal_session::SessionConfig;
 use crate::support::over::{EventLogOver, JournalOver, Over};
 use crate::support::{Bench, call, initialize, post, read, within};
 
-/// Appends fail with `says` until a stream is restored.
+/// A log whose appends fail with `says` until a stream is restored.
 struct Lossy {
     store: Store,
     says: Mutex<Option<StoreError>>,
@@ -134,7 +134,7 @@ async fn a_store_that_is_away_while_streams_are_confirmed_is_waited_for() {
     };
     let (handed_over, ()) = within(async { tokio::join!(bench.sessions.hand_over(), back) }).await;
     assert_eq!(handed_over.sessions, 1);
-    // Only a released session can move while the lease lives.
+    // Only a released session can move while its owner's lease lives.
     let taken = second.listen(&alice, Some(seen.cursor())).await;
     assert!(taken.is_ok(), "{:?}", taken.err());
 }

@@ -55,7 +55,7 @@ async fn started(bench: &Bench, principal: &str, tool: &str) -> AdoptCall {
         route: None,
         worker: None,
     };
-    // Dropped, as by an edge that hands the call over.
+    // The running call is dropped, as by an edge that hands it over.
     bench.script.start(&plan).await.unwrap();
     adopted
 }
@@ -613,7 +613,7 @@ async fn a_task_whose_end_the_store_has_lost_fails_and_stays_so() {
     let failed = get(&bench.sessions, &task).await;
     assert_eq!(failed["status"], "failed", "{failed}");
     assert_eq!(failed["error"]["code"], 50002);
-    // The next owner must not resume the call from its journal.
+    // With the end in its record, the next owner does not resume the call from its journal.
     let directory = &bench.store.directory;
     let claim = directory.claim(&task.session, &NodeId::new("test")).await;
     let record: Value = serde_json::from_slice(&claim.unwrap().record).unwrap();
@@ -657,7 +657,7 @@ async fn a_task_is_kept_for_its_time_and_then_gone() {
         ..SessionConfig::default()
     });
     let (task, tool) = task(&bench, "alice", "stream-long").await;
-    // Task times use the wall clock.
+    // The times of tasks use the wall clock, which the test cannot pause.
     std::thread::sleep(Duration::from_millis(5));
     tool.finish(r#"{"content":[]}"#).await;
     let ended = status(&bench.sessions, &task, "completed").await;

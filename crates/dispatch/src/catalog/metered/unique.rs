@@ -1,6 +1,6 @@
 //! Checks `uniqueItems` without quadratic time.
 //!
-//! In the validator's own check, `[[1], 2]` and `[1, [2]]` collide, and so do large integers.
+//! Under the hash of the validator's own check, `[[1], 2]` and `[1, [2]]` collide, and so do large integers.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use serde_json::{Number, Value};
 
 use super::super::budget::charge;
 
-/// Up to this length, arrays are compared pairwise.
+/// Maximum length of an array whose items are compared pairwise.
 const FEW: usize = 15;
 
 pub(super) fn is_unique(items: &[Value]) -> bool {
@@ -36,7 +36,7 @@ fn charge_for(value: &Value) {
     }
 }
 
-/// Forms are equal exactly if their values are.
+/// Writes a value as bytes, which are equal exactly if the values are.
 fn write(value: &Value, form: &mut Vec<u8>) {
     match value {
         Value::Null => form.push(b'n'),

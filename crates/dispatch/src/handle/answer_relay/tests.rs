@@ -1,4 +1,4 @@
-//! Each answer reaches the tool once, however often the path breaks.
+//! Each answer reaches the tool, however often the path breaks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Link {
 impl CallControl for Link {
     fn answer(&self, ask: AskId, _: Outcome) -> Answered {
         let arrives = matches!(self.fate, Fate::Arrive | Fate::Unacknowledged);
-        // Like a worker, ignores the second answer and reports the first.
+        // Like a worker, confirms a repeated answer and does not count it.
         if arrives {
             self.tool.answered.lock().insert(ask, 1);
         }

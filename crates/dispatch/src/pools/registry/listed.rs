@@ -18,7 +18,7 @@ pub(super) struct Listed {
     pub(super) settings: PoolConfig,
     pub(super) vacant_since: Option<Instant>,
     pub(super) removed: bool,
-    /// No worker has confirmed the recalled catalog yet.
+    /// Whether the catalog was recalled from the store and no worker has confirmed it yet.
     pub(super) recalled: bool,
 }
 
@@ -99,11 +99,10 @@ impl Registry {
             .retain(|name| settings.scale_to_zero(name).is_some());
     }
 
-    /// Returns whether any compiled pool changed.
+    /// Compiles changed pools. Returns whether any changed.
     ///
-    /// A pool keeps its catalog while its workers are not ready, so that its tools do not flicker.
-    /// Without workers, the pool keeps it for the lingering time, unless it was `removed` or is no
-    /// longer named.
+    /// A pool keeps its catalog while its workers are not ready, so that its tools do not flicker. A pool without
+    /// workers keeps it for the lingering time, unless the pool is in `removed` or no longer named.
     pub(super) fn update(&mut self, removed: &BTreeSet<Arc<str>>, now: Instant) -> bool {
         let mut announced: BTreeMap<Arc<str>, Vec<&Arc<PoolCatalog>>> = BTreeMap::new();
         let workers = self.workers.values();

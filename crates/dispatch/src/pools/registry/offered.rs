@@ -80,7 +80,7 @@ impl Registry {
 
     fn own_pools(&self) -> OwnPools {
         let mut own = OwnPools::default();
-        // A listed pool counts while its workers refuse calls.
+        // A listed pool has lists per principal even while no worker is ready.
         for (name, listed) in &self.pools {
             let source = listed.compiled.as_ref().map(|it| &it.source);
             if let Some(source) = source.filter(|it| it.lists == ListScope::Principal) {
@@ -103,8 +103,8 @@ impl Registry {
         own
     }
 
-    /// Equal on every node with the same pools, so that a session that moves sees no false changes.
-    /// An announced change without effect counts on this node only.
+    /// Equal on every node with the same pools, so that a session that moves sees no false changes. Only announced
+    /// changes that left the lists the same are counted by each node alone.
     fn versions(&self, catalog: &Catalog, config: &Config) -> [u64; 3] {
         let mut versions = catalog.versions;
         let policy = config.policies.as_ref().map(|it| it.current());

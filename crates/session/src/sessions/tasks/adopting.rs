@@ -1,7 +1,7 @@
 //! Makes a running call a task.
 //!
-//! The edge draws the task's id and repeats its request under this id, so that all attempts find one session. That
-//! session journals the call once, and the worker tells the call by its id.
+//! The edge draws the task's id and repeats its request under this id, so that all attempts find one session. This
+//! session journals the call once. The worker recognises the call by the call's id.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -13,7 +13,8 @@ use crate::state::{self, Effect, Input};
 
 /// How long a client's answer waits for its question, because a new owner gets the question from the worker again.
 const ASKED_WITHIN: Duration = Duration::from_secs(10);
-/// The longest wait for a change. The next request checks again that this node owns the task.
+/// The longest wait of one watch request. The edge then asks again, which makes the node check again that it owns the
+/// task.
 const WATCHED_FOR: Duration = Duration::from_secs(10);
 const CLOSING: Duration = Duration::from_millis(50);
 
@@ -106,7 +107,7 @@ impl Node {
                         () = sleep_until(until) => {}
                     }
                 }
-                // The next owner may have the question.
+                // No such question here. If the session has moved, its next owner may have it.
                 Ok(_) if awaits_question => return self.driver.check_ownership(&live).await,
                 Ok(_) => return Ok(()),
                 Err(Closed) if Instant::now() < until => {

@@ -181,7 +181,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..40)
 }
 
-/// Two calls lose owners, and a third writes in between.
+/// A session with three calls that write, and the record that its next owner would get.
 struct Kept {
     session: SessionState,
     stored: Bytes,

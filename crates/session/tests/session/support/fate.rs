@@ -16,11 +16,11 @@ pub enum Fate {
     Works,
     /// Acknowledged but not done.
     Lost,
-    /// Known not to be done.
+    /// Not done, and the node is told so.
     Away,
-    /// Not done, with an unknown outcome.
+    /// Not done, but the node is told that the outcome is unknown.
     Unconfirmed,
-    /// Done, with an unknown outcome.
+    /// Done, but the node is told that the outcome is unknown.
     Seen,
     Full,
 }

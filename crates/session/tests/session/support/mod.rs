@@ -37,7 +37,7 @@ use tokio::sync::{broadcast, mpsc, watch};
 pub use fate::{Fate, Fated};
 use over::Over;
 
-/// Calls named `stream-…` are driven by the test.
+/// A dispatcher that tests control. They drive calls of tools named `stream-…`.
 pub struct Script {
     pub facts: watch::Sender<Arc<ServerFacts>>,
     pub not_ready: parking_lot::Mutex<Option<CallFailure>>,
@@ -45,12 +45,12 @@ pub struct Script {
     pub updates: broadcast::Sender<ResourceUpdated>,
     pub calls: DashMap<String, Arc<Driven>>,
     arrived: watch::Sender<usize>,
-    /// Whether a resumed call starts again.
+    /// Whether a resumed call is started again.
     pub begins_anew: std::sync::atomic::AtomicBool,
     pub started: std::sync::atomic::AtomicUsize,
     pub starts: DashMap<String, usize>,
     pub planned: std::sync::atomic::AtomicUsize,
-    /// The answer of every plan, in its place.
+    /// If set, every plan ends in this answer.
     pub denies: parking_lot::Mutex<Option<CallOutcome>>,
     pub workers: watch::Sender<bool>,
     pub left: parking_lot::Mutex<Option<WorkerId>>,
@@ -67,7 +67,7 @@ pub struct Script {
     pub subscribed: DashMap<String, i64>,
     pub asked: parking_lot::Mutex<Vec<String>>,
     pub holds: watch::Sender<bool>,
-    /// Refusals left, and made.
+    /// How many refusals of subscriptions are left, and how many were made.
     pub refusals: watch::Sender<(usize, usize)>,
 }
 
@@ -305,7 +305,7 @@ impl Script {
         Ok(running)
     }
 
-    /// As on a node that has just started.
+    /// Forgets what the server supports, as on a node that has just started.
     pub fn forget_capabilities(&self) {
         self.facts.send_modify(|facts| {
             let mut changed = ServerFacts::clone(facts);
@@ -624,7 +624,7 @@ pub fn bound(id: u64, tool: &str) -> Post {
     }
 }
 
-/// Describes a call of the tool that a worker has got, for the session of a task.
+/// Describes a call of the tool that a worker runs already, for the session of a task.
 pub fn adopted(tool: &str) -> AdoptCall {
     AdoptCall {
         call: CallId::generate(),

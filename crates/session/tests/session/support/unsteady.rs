@@ -18,7 +18,7 @@ use super::{Bench, within};
 
 const RECORDS_OUTLIVE: u32 = 16;
 
-/// Claims and saves of one session wait on request.
+/// A directory whose claims and saves of one session wait if a test asks for it.
 pub struct Unsteady {
     inner: Arc<dyn Directory>,
     faulty: AtomicBool,
