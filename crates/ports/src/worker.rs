@@ -118,7 +118,7 @@ pub struct Attach {
 }
 
 impl Attach {
-    /// Makes a new reader's request, from after this event.
+    /// Makes the request of a new reader that continues after the event `after`.
     #[must_use]
     pub fn new(call: CallId, after: u64) -> Self {
         Self {
