@@ -210,7 +210,6 @@ impl WorkerPeer {
         true
     }
 
-    /// Records the worker's goodbye, after which no new calls start.
     pub(super) fn part(&self) {
         let mut state = self.state.lock();
         state.link_state = match std::mem::replace(&mut state.link_state, LinkState::Gone) {

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use protox::prost::Message as _;
 use protox::prost_reflect::prost_types::FileDescriptorProto;
 
-/// The contracts that the generators compile.
 const CONTRACTS: [&str; 4] = [
     "shoal/types/v1/rpc",
     "shoal/types/v1/link",
