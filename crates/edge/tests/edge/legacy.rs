@@ -183,7 +183,8 @@ async fn a_request_that_runs_once_is_bound_before_it_goes_to_its_session() {
     );
 }
 
-/// Only the edge knows that the call was not sent.
+/// The session's node has not sent the call, so the edge binds the call to another worker, and at last leaves the
+/// choice to the session's owner.
 #[tokio::test]
 async fn a_call_that_its_sessions_node_cannot_start_is_bound_anew() {
     let server = Server::start().await;
