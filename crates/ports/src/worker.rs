@@ -136,7 +136,7 @@ pub type Expected = Box<dyn Send + Sync>;
 
 /// A worker in this process.
 pub trait WorkerHere {
-    /// Starts a call without waiting. Call this within a runtime.
+    /// Starts a call without waiting. Call this within a Tokio runtime.
     ///
     /// The tool may run until it first waits. A call that ends by then has [ended](crate::CallEvents::ended) when this
     /// returns.

@@ -202,7 +202,7 @@ async fn a_call_that_its_sessions_node_cannot_start_is_bound_anew() {
     assert!((bindings.iter()).all(|(delivery, _)| *delivery == bindings[0].0));
 }
 
-/// The session's owner acknowledges streams.
+/// The edge acknowledges only whole answers. The session's owner acknowledges streams.
 #[tokio::test]
 async fn an_answer_that_is_whole_is_acknowledged_to_the_worker() {
     let server = Server::start().await;
