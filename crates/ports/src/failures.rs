@@ -62,9 +62,9 @@ impl FailureKey {
     }
 }
 
-/// Failure records by key. A record expires some time after its last failure. A new record
-/// displaces the oldest of the same caller if the caller has its full share, or the oldest of all
-/// if the table is full.
+/// Failure records by key. Each expires after the [`keeping`](Self::keeping) time without a
+/// failure. A new record displaces the oldest of its caller if the caller has its full share, or
+/// the oldest of all if the table is full.
 #[derive(Debug)]
 pub struct FailureTable<T> {
     entries: HashMap<FailureKey, Noted<T>, Fast>,
