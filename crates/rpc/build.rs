@@ -2,7 +2,8 @@
 
 use std::error::Error;
 
-/// A link to the top of the repository, or the files themselves in the published package.
+/// A symbolic link to the contracts at the repository's top. The published package has the files
+/// themselves.
 const INCLUDE: &str = "proto";
 const CONTRACTS: [&str; 3] = [
     "shoal/worker/v1/worker.proto",
@@ -15,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let files = protox::compile(CONTRACTS, [INCLUDE])?;
     tonic_prost_build::configure()
         .bytes(".")
-        // Boxed, so that the smaller frames stay small in queues.
+        // Boxed, because queued frames are enums, as large as their largest variant.
         .boxed(".shoal.worker.v1.NodeFrame.frame.start")
         .boxed(".shoal.node.v1.EdgeFrame.frame.adopt")
         .emit_rerun_if_changed(false)

@@ -12,7 +12,7 @@ use crate::refused::Refused;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Spare capacity: hyper reuses the header table for the connection's next request.
+/// Capacity of the header table, which hyper reuses for the connection's next request.
 const REQUEST_HEADERS: usize = 12;
 
 const WEBSOCKET_VERSION: HeaderValue = HeaderValue::from_static("13");

@@ -42,7 +42,8 @@ pub(crate) async fn authenticate(
     authenticated
 }
 
-/// Whether to record the authentication: only the first of a connection with the same token.
+/// Whether to record the authentication. A connection's last admitted token is not recorded again,
+/// unless it comes with a proof.
 fn is_news(
     last: &LastToken,
     from: Option<IpAddr>,
@@ -61,7 +62,6 @@ fn is_news(
     }
 }
 
-/// Reads `Authorization: Bearer …` or `DPoP …`.
 pub(crate) fn token(headers: &HeaderMap) -> Option<(Scheme, &[u8])> {
     let value = headers.get(header::AUTHORIZATION)?.as_bytes();
     let (name, token) = value.split_at_checked(memchr(b' ', value)?)?;

@@ -1,8 +1,8 @@
 //! Limits the bytes of answers that wait to be written, per node and per principal.
 //!
-//! At a limit, Shoal drops answers without progress for [`STILL`], the longest-stalled first: the
-//! principal's own, or those of the node's largest holder. If that frees too little, the new
-//! answer's client gets an error.
+//! At a limit, Shoal drops answers without progress for [`STILL`], the longest-stalled first: at
+//! the principal's limit its own, at the node's limit those of the principal that holds most. If
+//! that frees too little, the new answer's client gets an error.
 //!
 //! Requests have a separate budget (`body_budget.rs`).
 
@@ -56,7 +56,7 @@ pub(crate) struct Reader {
 
 impl Backlog {
     pub(crate) fn new(limits: &NodeLimits, load: Load) -> Self {
-        // A single answer of any size fits.
+        // The limits need no minimum, because a single answer of any size fits.
         Self(Arc::new(BacklogInner {
             node: limits.answers_waiting_bytes,
             per_principal: limits.answers_waiting_bytes_per_principal,
@@ -94,7 +94,7 @@ impl Backlog {
             }
         }
         if let Some(writing) = &reader.writing {
-            // There was no data to read before.
+            // The client's time without progress begins now, because it had no data to read before.
             writing.progressed();
         }
         let number = waiting.next;
@@ -180,7 +180,7 @@ impl Reader {
         Ok(Bytes::from_owner(Kept { text, _held }))
     }
 
-    /// Counts bytes, which cannot be dropped, until the client's stream ends.
+    /// Counts bytes that Shoal cannot drop, for as long as the permit lives.
     ///
     /// # Errors
     /// A limit is reached.

@@ -24,8 +24,8 @@ pub(crate) struct Bounds<'a> {
     pub(crate) principal: &'a Principal,
 }
 
-/// Does not copy a small body that arrives with its head. Returns a large body with its room in the
-/// budget.
+/// Reads a body, without a copy if it is small and arrives with its head. Returns a large body with
+/// its room in the budget.
 pub(crate) async fn read(
     headers: &HeaderMap,
     mut body: Body,
@@ -45,8 +45,8 @@ pub(crate) async fn read(
         Err(refused @ (Refusal::NoRoom { .. } | Refusal::NoRoomOfPrincipal { .. })) => refused,
         read => return read,
     };
-    // A client that is still sending might miss the answer. After `Expect`, the client has not
-    // begun.
+    // Read the rest, because a client that is still sending might miss the answer. A client that
+    // sent `Expect` has not begun.
     if !headers.contains_key(header::EXPECT) {
         let _ = tokio::time::timeout(bounds.within, discard(&mut body, bounds.bytes)).await;
     }
@@ -132,7 +132,7 @@ impl Reading {
         let all = self
             .more
             .get_or_insert_with(|| BytesMut::from(&self.first[..]));
-        // Growing copies the data.
+        // Reserve ahead, because growing copies the data.
         if all.capacity() < length {
             let room = self.announced.unwrap_or(0).min(length * GROWTH).max(length);
             all.reserve(room - all.len());

@@ -19,7 +19,6 @@ use tokio::time::Instant;
 use crate::load::Load;
 use crate::refusal::Refusal;
 
-/// A body of up to this size needs no room.
 pub(crate) const SMALL: usize = 16 << 10;
 
 const PIECE: usize = 1024;
@@ -135,7 +134,7 @@ impl Drop for Share {
     fn drop(&mut self) {
         drop(self.taken.take());
         let mut shares = self.budget.shares.lock();
-        // Only the map and this handle hold references, and each permit would hold one.
+        // With two references, of the map and of this handle, no permit refers to the share.
         if Arc::strong_count(&self.share) == 2 {
             shares.remove(&self.principal);
         }

@@ -11,7 +11,7 @@ const DEFAULT_HEADERS: HeaderValue = HeaderValue::from_static(
 );
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
-/// The origin is checked before, and [`allow`] adds its header.
+/// Answers a preflight. The origin was checked before, and [`allow`] adds its header.
 pub(crate) fn preflight(request: &HeaderMap) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
@@ -19,7 +19,8 @@ pub(crate) fn preflight(request: &HeaderMap) -> Response {
     headers.insert(header::ALLOW, METHODS);
     if request.contains_key(header::ORIGIN) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
-        // Tools may mirror arguments into headers of any name (`Mcp-Param-*`).
+        // Allows all headers that the page asks for, because tools may mirror arguments into
+        // headers of any name (`Mcp-Param-*`).
         let asked = request.get(header::ACCESS_CONTROL_REQUEST_HEADERS);
         headers.insert(
             header::ACCESS_CONTROL_ALLOW_HEADERS,

@@ -50,7 +50,8 @@ impl<'a> VersionHeader<'a> {
     }
 }
 
-/// Recognizes a session's message without reading `_meta`, because legacy calls must be fast.
+/// Selects the era, for a session's message without reading `_meta`, because legacy calls must be
+/// fast.
 pub(crate) fn select(
     header: VersionHeader<'_>,
     has_session: bool,
@@ -65,7 +66,8 @@ pub(crate) fn select(
     let meta = RequestMeta::of(params_of(body));
     let claims_modern = match &meta.protocol_version {
         None => false,
-        // A dual-era client may still send `_meta` in the handshake.
+        // A client of both eras may send `_meta` with `initialize`, so only a modern version there
+        // makes the request modern.
         Some(version) if is_initialize(body) => version
             .parse::<Revision>()
             .is_ok_and(|version| version.era() == Era::Modern),

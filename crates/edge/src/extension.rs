@@ -14,7 +14,8 @@ pub(crate) fn as_request(said: Notification) -> Option<Request> {
     })
 }
 
-/// Returns whether the body was an extension's notification, which has no answer.
+/// Turns an extension's notification into a request, and returns whether the body was one. Such a
+/// request gets no answer.
 pub(crate) fn carried(body: Body) -> (Body, bool) {
     match body {
         Body::Single(Message::Notification(said)) => match as_request(said.clone()) {

@@ -1,6 +1,5 @@
-//! A proxy, a filter and this server must read the same request.
-//!
-//! The HTTP server checks message framing.
+//! Refuses ambiguous headers, so that a proxy, a filter and this server read the same request. The
+//! HTTP server checks message framing.
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Version, header};
@@ -15,7 +14,7 @@ use crate::refusal::Refusal;
 /// The first header that fails.
 pub(crate) fn expect_unambiguous(head: &Parts) -> Result<(), Refusal> {
     let headers = &head.headers;
-    // Both lengths are known, so this comparison needs no scan.
+    // The lengths differ only if a header is repeated, and comparing them needs no scan.
     if headers.len() != headers.keys_len() {
         expect_single(headers)?;
     }
@@ -63,7 +62,7 @@ fn expect_single(headers: &HeaderMap) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Known clients set these headers twice. They are irrelevant to framing and authentication.
+/// Known clients set these headers twice. Neither framing nor authentication depends on them.
 fn may_be_repeated(name: &HeaderName) -> bool {
     [
         &names::PROTOCOL_VERSION,

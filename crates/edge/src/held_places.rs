@@ -16,20 +16,20 @@ use crate::places::Places;
 use crate::recorder::{Said, said};
 use crate::state::EdgeState;
 
-/// Limits a question to a session's owner, and so the cost of a lost answer.
+/// Limits one question to a session's owner, and so the cost of a lost answer.
 const ASKED_FOR: Duration = Duration::from_secs(30);
 const AGAIN: Duration = Duration::from_secs(1);
-/// Tools' time to stop after their session has ended, because no owner can say when they stop.
+/// How long tools may take to stop after their session has ended, because no owner can say when
+/// they stop.
 const STOPS_WITHIN: Duration = Duration::from_secs(5);
 
 pub(crate) type SharedPlaces = Arc<Mutex<Places>>;
 
-/// A session's requests hold these quota places until their tools have stopped. If dropped early, a
-/// task keeps the places until the session's owner says that the requests are over.
+/// Quota places that a session's requests hold until their tools have stopped. If dropped early, a
+/// Tokio task keeps the places until the session's owner says that the requests are over.
 pub(crate) struct SessionPlaces {
     places: SharedPlaces,
-    /// An answer on the session's single stream frees the places by this registration, which is set
-    /// until the requests are over.
+    /// Lets an answer on the session's single stream free the places, until the requests are over.
     expected: Option<Expected>,
     gateway: Arc<dyn SessionGateway>,
     session: SessionRef,
@@ -83,7 +83,7 @@ impl SessionPlaces {
         }
     }
 
-    /// The last answer frees the places, unless the call was told to stop.
+    /// Frees the places if `text` answers the only request, unless its tool may still run.
     pub(crate) fn answered(&mut self, text: &[u8]) {
         let is_one = (self.requests.as_ref()).is_some_and(|requests| requests.len() == 1);
         if is_one && ends_call(text) {
@@ -120,7 +120,8 @@ impl Drop for SessionPlaces {
     }
 }
 
-/// Ends when the session's owner says that the requests are over, or was unreachable too long.
+/// Waits until the session's owner says that the requests are over, or was unreachable for
+/// `patience`.
 async fn until_over(
     gateway: &dyn SessionGateway,
     session: &SessionRef,
@@ -142,7 +143,7 @@ async fn until_over(
     }
 }
 
-/// A call's place, taken while the tool runs, even if the call is dropped.
+/// A call's places, held while its tool runs, even if the call is dropped.
 pub(crate) struct CallPlaces {
     places: Places,
     deadline: Duration,
@@ -163,7 +164,7 @@ impl CallPlaces {
         }
     }
 
-    /// The ended call's tool may run on.
+    /// Holds the places further if the ended call's tool still runs.
     pub(crate) fn ended(self, running: &RunningCall) {
         if !self.places.is_empty()
             && let Some(over) = running.control.over()

@@ -1,4 +1,5 @@
-//! A foreign page can make a browser send requests here under its own name (DNS rebinding).
+//! Checks requested hosts, because a foreign page can make a browser send requests here under the
+//! page's own name (DNS rebinding).
 
 use std::net::IpAddr;
 
@@ -22,7 +23,7 @@ pub enum Welcome {
 
 impl Hosts {
     /// Reads names with or without port; `*` allows any. `addresses` allows every IP address,
-    /// because a web page cannot make a browser send one for a name that it controls.
+    /// because a rebound page is requested by its name, not by an address.
     pub fn new(names: &[String], addresses: bool) -> Self {
         Self {
             names: names.to_vec(),

@@ -34,7 +34,7 @@ impl Incoming {
         Ok((Self { posted, id }, body))
     }
 
-    /// Adds the request's id to a refusal of any layer.
+    /// Ends the message. Adds the request's id to a refusal of any layer.
     pub(crate) fn end<T>(self, answer: Result<T, Refused>) -> Result<T, Refused> {
         let Self { posted, id } = self;
         let record = posted.record.clone();

@@ -88,7 +88,7 @@ impl EdgeService {
                 }
             }
             Err(refusal) => {
-                // A foreign page can read its refusal only after its preflight succeeds.
+                // A foreign page can read this refusal only after its preflight succeeds.
                 let asks = head.method == Method::OPTIONS;
                 response = match refusal {
                     Refusal::ForeignOrigin(_) if asks => cors::preflight(&head.headers),

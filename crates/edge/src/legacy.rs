@@ -166,7 +166,7 @@ impl HandedOver {
         }
     }
 
-    /// Writes the answers to a client that cannot resume when the edge shuts down.
+    /// When the edge shuts down, writes the answers to a client that cannot resume.
     fn answers_of_drain(&self) -> impl Iterator<Item = Bytes> {
         let why = "its edge was shut down before it ended";
         let failure = match self.once {
@@ -181,7 +181,7 @@ impl HandedOver {
         ids.map(move |id| error_response(id, &error))
     }
 
-    /// Writes the answer to a request that runs as a task.
+    /// Turns a delivery into an answer. Writes the answer to a request that runs as a task.
     pub(crate) fn write(&self, delivered: Delivered) -> Written {
         match (delivered, &self.id) {
             (Delivered::Accepted, _) | (Delivered::Task(_), None) => Written::Nothing,
@@ -201,7 +201,7 @@ impl HandedOver {
     }
 }
 
-/// What a client gets for its message.
+/// The edge's answer to a client's message.
 pub(crate) enum Written {
     Nothing,
     Text(Bytes),
@@ -228,7 +228,7 @@ pub(crate) async fn hand_over(
                 };
                 return Ok((handed, delivered));
             }
-            // The session refuses the request.
+            // The client cannot have tasks, so the session refuses the request.
             None => Body::Single(Message::Request(request)),
         },
         Err(body) => body,

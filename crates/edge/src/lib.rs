@@ -23,7 +23,8 @@
 //! | `single_streams.rs` | streams that a drain must not cut |
 //! | `refusal.rs`, `refused.rs` | every refusal with its text, status and code (`docs/errors.md`) |
 //!
-//! A file uses files below it: the service, the layers, the endpoints, their shared parts.
+//! The files form levels, each of which uses the levels after it: the service, the layers, the endpoints, their shared
+//! parts.
 //!
 //! An edge keeps no state that a client would miss: sessions live behind
 //! [`SessionGateway`](shoal_ports::SessionGateway), and calls behind

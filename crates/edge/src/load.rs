@@ -60,13 +60,13 @@ impl Load {
         &self.0.single_streams
     }
 
-    /// Refuses new calls, because the node ends before they could. Running calls and other requests
-    /// continue.
+    /// Refuses new calls, because the node ends before they could end. Running calls and other
+    /// requests continue.
     pub fn stop_calls(&self) {
         self.0.closed.store(true, Ordering::Relaxed);
     }
 
-    /// Ends waits for tasks and for calls elsewhere. Their clients get an answer.
+    /// Ends waits for tasks and for calls elsewhere. The waiting clients get an answer.
     pub fn end_waits(&self) {
         self.0.waits_end.cancel();
     }

@@ -65,7 +65,7 @@ fn is_json(content_type: &str) -> bool {
     essence(content_type).eq_ignore_ascii_case("application/json")
 }
 
-/// Some clients put the charset into this header.
+/// Also allows `utf-8`, because some clients put the charset into this header.
 fn is_identity(encodings: &[u8]) -> bool {
     encodings.split(|&byte| byte == b',').all(|encoding| {
         let is = |none: &[u8]| encoding.trim_ascii().eq_ignore_ascii_case(none);
@@ -79,7 +79,7 @@ impl Accepted {
             json: true,
             event_stream: true,
         };
-        // RFC 9110, 12.5.1.
+        // Without this header, the client accepts every type (RFC 9110, 12.5.1).
         if !headers.contains_key(header::ACCEPT) {
             return both;
         }

@@ -1,7 +1,7 @@
 //! A connection's large messages take room in the budget of bodies (`body_budget.rs`).
 //!
-//! After more than [`SMALL`] bytes, a message takes room for the maximum, because a fragmented one
-//! does not announce its length. Until there is room, TCP slows the sender down.
+//! After more than [`SMALL`] bytes, a message takes room for the maximum, because a fragmented
+//! message does not announce its length. Until there is room, TCP slows the sender down.
 
 use std::io;
 use std::pin::Pin;
@@ -53,7 +53,7 @@ impl Metered {
         }
     }
 
-    /// Returns a large message's room.
+    /// Ends a message, and returns its room if it is large.
     pub(crate) fn took(&mut self, bytes: usize) -> Option<BodyPermit> {
         self.read = 0;
         match std::mem::replace(&mut self.room, Room::None) {

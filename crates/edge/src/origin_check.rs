@@ -74,8 +74,8 @@ impl OriginCheck {
     }
 }
 
-/// Whether the page is on the requested host. This proves little for unlisted hosts, because a
-/// rebound page is there too.
+/// Whether the page is on the requested host. This proves little for unlisted hosts, because the
+/// page of a rebound name is on the requested host too.
 fn is_same_origin(origin: &str, host: &str) -> bool {
     let same = |scheme: &str, port: &str| {
         let bare = |name: &'_ str| name.len() - if name.ends_with(port) { port.len() } else { 0 };

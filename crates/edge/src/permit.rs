@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 pub(crate) struct RequestPermit {
     _count: RequestCount,
     pub(crate) record: Option<RequestRecord>,
-    /// By address and by caller.
+    /// The quota places that are counted by address, and those that are counted by caller.
     pub(crate) places: [Places; 2],
     pub(crate) room: Option<BodyPermit>,
 }

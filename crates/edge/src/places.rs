@@ -6,7 +6,8 @@ use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use shoal_ports::Principal;
 
-/// Places hold this count, so that returning one needs no lock or lookup.
+/// A count of taken places. A place refers to its count, so that returning it needs no lock or
+/// lookup.
 #[derive(Debug, Default)]
 pub(crate) struct PlaceCount(Arc<AtomicUsize>);
 
@@ -61,7 +62,7 @@ impl PrincipalPlaces {
     }
 }
 
-/// A request's places. A single one needs no allocation.
+/// A request's places. One place needs no allocation.
 #[derive(Default)]
 pub(crate) struct Places {
     first: Option<Place>,

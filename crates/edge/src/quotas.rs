@@ -1,7 +1,7 @@
 //! Quotas: limits on requests, checked before any work is done.
 //!
-//! An edge leases cells of a rate in advance (`leases.rs`), so it counts most requests locally.
-//! Without quotas, a request costs one flag check.
+//! An edge leases cells (tokens) of a rate in advance (`leases.rs`), so it counts most requests
+//! locally. Without quotas, a request costs one flag check.
 
 mod leases;
 mod requests;
@@ -30,14 +30,16 @@ use self::rule::Rule;
 pub(crate) use crate::places::Places;
 use crate::refusal::Refusal;
 
-/// A request's maximum wait for the store. Then this edge counts it alone.
+/// A request's maximum wait for the store. After this, the edge counts the request by its own share
+/// of the rate.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// The pause after the store's failure. Then one request probes the store.
+/// The pause after a failure of the store. After the pause, one request probes the store.
 const PAUSE: Duration = Duration::from_secs(1);
 const SWEEP: Duration = Duration::from_secs(1);
 const CLOSE: Duration = Duration::from_secs(2);
 const AT_ONCE: usize = 64;
-/// Limits concurrent questions to the store, because many addresses could load it.
+/// Limits concurrent questions to the store, because requests from many addresses could overload
+/// it.
 const ASKED_AT_ONCE: usize = 256;
 
 type Edges = Box<dyn Fn() -> usize + Send + Sync>;
@@ -196,8 +198,8 @@ impl Quotas {
             .await
     }
 
-    /// Counts requests against all rules, or none if one refuses. `counted` returns what a rule
-    /// counts: subject and number.
+    /// Counts requests against all rules, or against none if a rule refuses. `counted` returns the
+    /// subject and the number that a rule counts.
     async fn admit_by<'a>(
         &self,
         rules: &[Arc<Rule>],
@@ -240,8 +242,8 @@ impl Quotas {
         Ok(places)
     }
 
-    /// Asks in a task of its own, because all waiting requests share the cells. With too many open
-    /// questions, this edge counts its own share.
+    /// Asks the store in a Tokio task, because all waiting requests share the cells. With too many
+    /// open questions, this edge counts its own share.
     fn ask(
         &self,
         rule: Arc<Rule>,
@@ -334,7 +336,7 @@ impl Shared {
         }
     }
 
-    /// Asks without traffic whether the store is back.
+    /// Asks whether the store is back, even if no request does.
     async fn look(&self, rules: &Rules) {
         if self.away.lock().is_none() {
             return;

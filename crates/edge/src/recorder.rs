@@ -28,7 +28,7 @@ use tools::Tools;
 use crate::refusal::Refusal;
 
 const STEP: Duration = Duration::from_secs(5);
-/// 15 minutes.
+/// The steps that are kept: 15 minutes.
 const STEPS: usize = 180;
 const ERRORS: usize = 256;
 
@@ -40,7 +40,7 @@ struct RecorderInner {
     now: Counters,
     steps: Ring<Step>,
     errors: Ring<ErrorReport>,
-    /// A separate ring, because tool failures would displace errors.
+    /// Failures of tools. They have a ring of their own, because they would displace errors.
     failures: Ring<ErrorReport>,
     tools: Tools,
 }
@@ -91,7 +91,7 @@ pub(crate) enum Ended {
     Cancelled,
 }
 
-/// A step's final gauges.
+/// The gauges at the end of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gauges {
     /// Sessions, in memory or not.

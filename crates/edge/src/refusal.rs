@@ -10,7 +10,7 @@ use shoal_ports::{AuthError, CallFailure, CallOutcome, GatewayError};
 use shoal_protocol::{InvalidEventId, InvalidMessage, RawJson, Revision, RpcError, code};
 use shoal_telemetry::metrics::RefusalReason;
 
-/// For refusals without their own `Retry-After`.
+/// The `Retry-After` of refusals that do not have their own.
 const SOON: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl BacklogFull {
     }
 }
 
-/// The text says what was wrong and what to do.
+/// Each text says what was wrong and what to do.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("the header host is missing")]
@@ -304,7 +304,7 @@ impl Refusal {
     }
 }
 
-/// At least 1.
+/// Returns whole seconds, rounded up, at least 1.
 pub(crate) fn seconds(wait: Duration) -> u128 {
     wait.as_millis().div_ceil(1000).max(1)
 }
@@ -386,7 +386,7 @@ fn of_gateway(error: &GatewayError) -> Row {
     }
 }
 
-/// 2026-07-28, Streamable HTTP and Overview. A backend's errors are `200`, because their codes do
+/// Returns the status (2026-07-28, Streamable HTTP and Overview). A backend's errors are `200`, because their codes do
 /// not describe this server. Only a missing capability is always the client's error.
 pub(crate) fn status_of_outcome(outcome: &CallOutcome) -> StatusCode {
     match outcome {

@@ -55,13 +55,13 @@ impl Routes {
 }
 
 impl EdgeState {
-    /// At random, which spreads the clients of a drained node.
+    /// Returns a random delay, which spreads the clients of a drained node.
     pub(crate) fn reconnect_after(&self) -> Duration {
         let timing = &self.config.timing;
         timing.reconnect_after + timing.reconnect_spread.mul_f64(rand::random())
     }
 
-    /// At random, how long a drained call's stream stays open.
+    /// Returns a random time for which a call's stream stays open in a drain.
     pub(crate) fn share_of_return(&self) -> Duration {
         self.config.timing.reconnect_after.mul_f64(rand::random())
     }

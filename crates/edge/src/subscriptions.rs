@@ -14,7 +14,8 @@ use tokio::sync::{Notify, broadcast, watch};
 pub(crate) use self::filter::Filter;
 pub(crate) use self::listener::{Listener, News};
 
-/// This edge's listeners. One task tells them all about changes, and none runs without listeners.
+/// This edge's listeners. One Tokio task tells all of them about changes, and runs only while there
+/// are listeners.
 pub(crate) struct Hub {
     dispatcher: Arc<dyn Dispatcher>,
     listeners: Mutex<Listeners>,
@@ -50,8 +51,8 @@ impl Hub {
         })
     }
 
-    /// Adds a listener, and removes unwatched and forbidden URIs from `filter`. The listener then
-    /// gets all news. Cancel safe.
+    /// Adds a listener, which then gets all news. Removes URIs from `filter` that cannot be watched
+    /// or are forbidden. Cancel safe.
     pub(crate) async fn join(
         self: &Arc<Self>,
         caller: &Caller,
@@ -96,7 +97,7 @@ impl Hub {
         }
     }
 
-    /// Listeners hear of changes since the current state.
+    /// Begins to tell listeners about changes since the current state.
     fn watch(self: &Arc<Self>) {
         let updates = self.dispatcher.resource_updates();
         let mut facts = self.dispatcher.facts();

@@ -15,7 +15,6 @@ pub(crate) fn task_of(id: String) -> Option<SessionId> {
     (task.is_task() && is_session_id(task.as_str())).then_some(task)
 }
 
-/// Returns the task that a request names.
 pub(crate) fn named(params: Option<&RawJson>) -> Result<SessionId, RpcError> {
     let id = params.and_then(|params| params.member("taskId")?.string());
     let id = id.ok_or_else(|| RpcError::invalid_params("params.taskId must be a string"))?;

@@ -26,7 +26,7 @@ use crate::streamable::Streamable;
 use crate::visit::Visit;
 use crate::websocket::WebSocket;
 
-/// Static dispatch avoids allocations.
+/// A client transport. Static dispatch avoids allocations.
 pub(crate) trait ClientTransport {
     /// Returns the place of a request in this transport, or `None`. A disabled transport claims its
     /// requests only to refuse them with the reason.

@@ -26,11 +26,11 @@ use crate::state::EdgeState;
 pub(crate) struct Visit<'a> {
     pub(crate) edge: &'a Arc<EdgeState>,
     pub(crate) head: &'a Parts,
-    /// When the head or message came, the time for all counting.
+    /// When the head or message came. Quotas count by this time.
     pub(crate) came: Instant,
     pub(crate) principal: Principal,
     pub(crate) grant: Option<Arc<Grant>>,
-    /// `None` on a connection whose token is watched as a whole.
+    /// `None` if another task watches the token for the whole connection.
     pub(crate) token: Option<&'a [u8]>,
     pub(crate) trace: Option<TraceContext>,
     pub(crate) places: Places,
@@ -90,8 +90,8 @@ impl Visit<'_> {
         Ok(body)
     }
 
-    /// Admits a message each time that a client, but not Shoal, sends it. Coerces arguments here,
-    /// so that all later steps see the same text as the server.
+    /// Admits a message that a client sends, but not Shoal's repetition of one. Coerces arguments
+    /// here, so that all later steps see the same text as the MCP server.
     pub(crate) async fn admit(
         &self,
         body: &mut Body,

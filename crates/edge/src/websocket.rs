@@ -39,7 +39,6 @@ use crate::visit::Visit;
 pub(crate) struct WebSocket;
 
 impl ClientTransport for WebSocket {
-    /// If WebSocket is turned off, claims its requests only to refuse them with the reason.
     fn mount(edge: &EdgeState, head: &Parts) -> Option<Mount> {
         let asked = head.method == HttpMethod::GET && upgrade::asks_for_websocket(&head.headers);
         (asked && is_at(head, &edge.config.path)).then_some(Mount {

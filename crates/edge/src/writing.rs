@@ -6,7 +6,8 @@ use std::time::Duration;
 use futures::task::AtomicWaker;
 use tokio::time::Instant;
 
-/// An answer's write progress, by which the HTTP server ends the writing. Clones share the state.
+/// How far an answer was written. The HTTP server ends an answer that was given up. Clones share
+/// the state.
 ///
 /// An HTTP/1.1 connection's answers share one [`Writing`]. In HTTP/2, each stream has its own.
 #[derive(Clone, Debug)]

@@ -32,8 +32,8 @@ pub trait Authenticator: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Watches a token while a stream stays open. The watch ends no later than Shoal would refuse
-    /// requests with the token.
+    /// Watches a token while a stream stays open. The watch reports [the
+    /// end](crate::GrantNews::Over) no later than Shoal would refuse a request with the token.
     fn watch(&self, _token: &[u8], known: &Authenticated) -> GrantWatch {
         GrantWatch::until(known.grant.as_ref().and_then(|grant| grant.until))
     }
@@ -71,7 +71,7 @@ pub struct Credentials<'a> {
     pub method: &'a str,
     /// The request's path.
     pub path: &'a str,
-    /// The time of arrival, at which the token must be valid.
+    /// The request's time of arrival, at which the token must be valid.
     pub came: Instant,
 }
 
@@ -149,7 +149,7 @@ impl From<Principal> for Authenticated {
 /// The rights that an authorization server granted with a token.
 #[derive(PartialEq, Eq)]
 pub struct Grant {
-    /// The granted scopes, including those that they imply.
+    /// The granted scopes, including the scopes that these imply.
     pub scopes: Box<[Arc<str>]>,
     /// The token's claims, a JSON object of limited length.
     pub claims: RawJson,
@@ -166,7 +166,7 @@ impl Grant {
     }
 }
 
-// Claims are personal data.
+// Omits the claims, which are personal data.
 impl fmt::Debug for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (f.debug_struct("Grant"))
@@ -224,7 +224,7 @@ pub enum AuthError {
         /// The pause before a retry.
         retry_after: Duration,
     },
-    /// The token lacks scopes. Lists all that the request needs.
+    /// The token lacks scopes. The list has every scope that the request needs.
     #[error("the access token lacks a scope; this needs: {}; authorize again with it", .0.join(" "))]
     Scope(Arc<[String]>),
     /// Callers cannot be authenticated now.

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CallId, WorkerId};
 
-/// A number of a worker's ledger, which counts up. The worker remembers the calls that it accepted or refused under its
-/// latest numbers.
+/// A number in a worker's ledger, the worker's memory of calls that it accepted or refused. The number counts up, and
+/// the worker remembers the calls of its latest numbers.
 ///
 /// A call carries the number that was current when it was bound. The worker refuses the call if it may have forgotten
 /// calls of that number. This needs no comparison of clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerNumber {
-    /// A random number, drawn when the worker starts and thereby forgets its calls.
+    /// A random number, drawn when the worker starts. A restarted worker has forgotten its calls.
     pub incarnation: u64,
     /// The count within the incarnation.
     pub number: u64,
@@ -29,14 +29,15 @@ pub struct Binding {
     pub ledger: Option<LedgerNumber>,
 }
 
-/// What an edge knows of the worker for a request, before the session's owner plans the call.
+/// An edge's choice of the worker for a request, before the session's owner plans the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Drawn {
     /// The request runs once, at this worker only.
     Bound(Binding),
     /// The request is safe to repeat, so the session's owner chooses the worker.
     Repeatable,
-    /// No worker could be drawn. The session's owner chooses or awaits one, and journals a call that runs once.
+    /// The edge could not draw a worker. The session's owner chooses one or waits for one, and journals the call if it
+    /// must run once.
     Nothing,
 }
 

@@ -27,7 +27,7 @@ pub struct Call {
     pub progress_token: Option<RawJson>,
     /// Which log messages the caller wants.
     pub log: LogFilter,
-    /// When the call fails with [`CallFailure::DeadlineExceeded`].
+    /// The time at which the call fails with [`CallFailure::DeadlineExceeded`].
     pub deadline: Instant,
     /// Whether the call may run again. A worker keeps the result of a run-once call for later readers.
     pub repeat: Repeat,
@@ -35,10 +35,10 @@ pub struct Call {
     pub trace: Option<TraceContext>,
     /// The only worker that may run the call, if bound.
     pub worker: Option<WorkerId>,
-    /// The worker's ledger number when the call was bound. Without it, the worker's refusals are not final.
+    /// The worker's ledger number when the call was bound. Without this number, the worker's refusals are not final.
     pub ledger: Option<LedgerNumber>,
-    /// Whether to attach to the call but not start it, because it was cancelled. A worker that does not know the call
-    /// refuses it, then and later.
+    /// Whether the worker must not start the call, only attach to it, because the call was cancelled. A worker that
+    /// does not know the call refuses it, and also refuses a later start.
     pub attach_only: bool,
     /// Whether the dispatcher must ask a person before the call starts.
     pub asks_first: bool,
@@ -82,7 +82,7 @@ impl LogFilter {
     }
 }
 
-/// A call that a worker has accepted. Dropping it does not cancel the call.
+/// A call that a worker has accepted. Dropping this handle does not cancel the call.
 ///
 /// If `events` ends without [`CallEventKind::Finished`], the connection to the worker broke.
 pub struct RunningCall {
@@ -141,9 +141,10 @@ impl CallControl for Nothing {
 pub struct CallEvent {
     /// The event's number. A worker counts from 1 without gaps.
     ///
-    /// The numbers from a dispatcher do not decrease within a journaled call, but may skip or repeat. The bits above
-    /// the lowest 32 hold the round of calls to a backend. A question that the dispatcher itself asks has the number
-    /// before the event that caused it, so that a resuming owner gets both.
+    /// The numbers from a dispatcher do not decrease within a journaled call, but may skip or repeat. Their lowest 32
+    /// bits are the worker's number, and the bits above count the call's rounds: each `InputRequiredResult` of a modern
+    /// backend begins one. If an event makes the dispatcher ask a question, the question has the number before this
+    /// event, so that a session owner that resumes after the question gets the event again.
     pub sequence: u64,
     /// The content of the event.
     pub kind: CallEventKind,
@@ -207,7 +208,8 @@ pub enum CallOutcome {
     Failed(CallFailure),
 }
 
-/// Why Shoal did not finish a call. Clients must be able to tell the first three answers apart (`docs/guarantees.md`).
+/// Why Shoal did not finish a call. Clients must be able to tell a call that was not executed from a call whose outcome
+/// is unknown (`docs/guarantees.md`).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallFailure {
     /// The call was not executed.
@@ -216,8 +218,8 @@ pub enum CallFailure {
         /// Why the call was not executed.
         reason: String,
     },
-    /// This node could not send the call to the worker that it is bound to. Only the node that bound it knows whether
-    /// others sent it.
+    /// This node could not send the call to its bound worker. Only the node that bound the call knows whether other
+    /// nodes sent it.
     #[error("the call was not executed: {reason}; it is safe to send it again")]
     WorkerAway {
         /// Why this node could not send the call.
@@ -239,7 +241,7 @@ pub enum CallFailure {
         /// When the client should retry.
         retry_after: Duration,
     },
-    /// The call was started, but its effect is unknown.
+    /// The call may have run, and Shoal does not know its effect.
     #[error("the outcome of the call is unknown: {reason}; check before you repeat it")]
     OutcomeUnknown {
         /// Why the effect is unknown.
@@ -354,15 +356,16 @@ impl CallOutcome {
 
 /// Controls a running call. The methods have no effect once the call has ended or another reader has attached.
 pub trait CallControl: Send + Sync {
-    /// Answers a question of the call. Later answers to it are ignored. The future resolves when the answer has reached
-    /// the worker, and returns whether the question is settled. Dropping the future does not take the answer back.
+    /// Answers a question of the call. Later answers to this question are ignored. Dropping the future does not take
+    /// the answer back.
     fn answer(&self, ask: AskId, answer: Outcome) -> Answered;
 
     /// Tells the tool to stop. One `Finished` event still follows.
     fn cancel(&self, reason: &str);
 
-    /// Waits until the tool has stopped, which may be after the call's end. `None` if the tool has stopped, or this
-    /// node cannot know. Also resolves when the connection to the worker breaks. Cancellation safe.
+    /// Returns a future that resolves when the tool has stopped, which may be after the call's end, or when the
+    /// connection to the worker breaks. `None` if the tool has already stopped, or this node cannot know. Cancellation
+    /// safe.
     fn over(&self) -> Option<future::BoxFuture<'static, ()>> {
         None
     }
@@ -374,7 +377,7 @@ pub trait CallControl: Send + Sync {
     }
 
     /// Returns where a sessionless call runs, so that a session can take the call over. Resolves once all answers have
-    /// arrived, because open questions would be repeated.
+    /// reached the worker, because the session would ask open questions again.
     fn bound(&self) -> future::BoxFuture<'static, Option<Bound>> {
         Box::pin(future::ready(None))
     }
@@ -385,9 +388,9 @@ pub trait CallControl: Send + Sync {
     }
 }
 
-/// Resolves once the answer has reached the worker, with whether the question is settled. Stays pending after a broken
-/// connection, because the next reader answers again. The dispatcher returns `false` once the connection is lost for
-/// good.
+/// Resolves once the answer has reached the worker, with whether the question is settled. After a broken connection,
+/// the future stays pending, because the next reader answers again. Only the dispatcher's futures resolve then: with
+/// `false`, once the connection is lost for good.
 pub type Answered = future::BoxFuture<'static, bool>;
 
 /// Returns a future with a known result.

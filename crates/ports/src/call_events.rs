@@ -8,8 +8,6 @@ use tokio::sync::mpsc;
 use crate::{CallEvent, CallEventKind, CallOutcome};
 
 /// The events of one call, in order.
-///
-/// A component may wrap them to change the events that pass, without a task.
 pub struct CallEvents(Source);
 
 enum Source {

@@ -30,7 +30,7 @@ pub struct PoolCatalog {
     /// Whether all callers share the pool's lists. If not, the lists here are empty, and the
     /// backend answers list methods as calls, with all pages in one.
     pub lists: ListScope,
-    /// Operations that could not become tools, and why.
+    /// OpenAPI operations that could not become tools, and why.
     pub left_out: Vec<String>,
     /// Tools whose listed schemas are shortened, and how.
     pub cut: Vec<String>,
@@ -68,7 +68,7 @@ pub struct ServerFacts {
     pub versions: [u64; 3],
     /// Client headers that any pool asks for.
     pub headers: Arc<[Arc<str>]>,
-    /// The callers with lists of their own.
+    /// List versions of the callers that have lists of their own.
     pub own: OwnLists,
 }
 

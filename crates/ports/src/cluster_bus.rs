@@ -41,7 +41,7 @@ pub struct ClusterSubscription {
 pub struct Lagged;
 
 impl ClusterSubscription {
-    /// Wraps a storage engine's channel, which reports missed events.
+    /// Wraps a storage engine's channel.
     pub fn new(events: broadcast::Receiver<Result<ClusterEvent, Lagged>>) -> Self {
         Self { events }
     }

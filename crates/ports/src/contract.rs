@@ -1,4 +1,4 @@
-//! One test suite for each storage seam.
+//! One test suite for each storage trait.
 //!
 //! The tests wait in real time, because engines may use their own clocks.
 
@@ -23,8 +23,8 @@ use crate::{
     NewSession, NodeId, Principal, SessionId, Store, WorkerId,
 };
 
-/// Runs every suite, each on a new store. The stores must keep finished streams for a second and hold
-/// `events_per_stream` events, at least 32.
+/// Runs every suite, each on a new store. The stores must keep finished streams for a second, and `events_per_stream`
+/// events (at least 32) of each stream.
 pub async fn all<F, S>(store: F, events_per_stream: usize)
 where
     F: Fn() -> S,

@@ -13,8 +13,8 @@ use crate::{Epoch, Evidence, NodeId, Principal, SessionId, StoreError};
 /// `idle` time without use.
 ///
 /// Methods repeated after [`StoreError::Unavailable`] have no second effect. `save`, `release` and,
-/// in engines that outlive nodes, `claim` restart the idle time, so owners save their records
-/// periodically.
+/// in engines that outlive nodes, `claim` restart the idle time. Owners therefore save their
+/// records periodically.
 #[async_trait]
 pub trait Directory: Send + Sync + 'static {
     /// Renews or begins a lease. Returns whether others may have claimed the node's sessions since
@@ -27,7 +27,7 @@ pub trait Directory: Send + Sync + 'static {
     /// Creates a session and returns its first epoch.
     ///
     /// # Errors
-    /// `Held` if another step created the session. The same owner's repetition succeeds.
+    /// `Held` if the session exists. A repetition by the same owner succeeds.
     async fn create(&self, new: NewSession) -> Result<Epoch, StoreError>;
 
     /// Returns a session's owner and epoch.
@@ -40,14 +40,13 @@ pub trait Directory: Send + Sync + 'static {
     /// `NotFound`; `Held` while another owner's lease lives, or if another node claimed first.
     async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError>;
 
-    /// Claims like [`Directory::claim`], but also from the owner that the evidence is against. The
-    /// next renewal of that lease is [contested](Renewal::Contested).
+    /// Claims like [`Directory::claim`], but also from the owner that the evidence is against. That
+    /// owner's next renewal is [contested](Renewal::Contested).
     ///
     /// # Errors
     /// As for a claim. Also `Held` until that owner has had the session for the length of one
-    /// lease, by the store's clock, unless it [has missed a
-    /// renewal](Evidence::has_missed_a_renewal). Otherwise two separated nodes could claim in
-    /// turns.
+    /// lease, by the store's clock, so that two separated nodes do not claim in turns. An owner
+    /// that [has missed a renewal](Evidence::has_missed_a_renewal) is not protected.
     async fn claim_on_evidence(
         &self,
         session: &SessionId,
@@ -95,8 +94,8 @@ pub trait Directory: Send + Sync + 'static {
     /// Removes the session, its streams and its journal.
     async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError>;
 
-    /// Adds sessions to the node's list, for `life`; the node repeats this in time. Other nodes
-    /// take over the listed sessions if the node dies. Single-node engines need no lists.
+    /// Adds sessions to the node's list for `life`, before whose end the node repeats this. Other
+    /// nodes take over the listed sessions if the node dies. Single-node engines need no lists.
     async fn enlist(
         &self,
         _node: &NodeId,
@@ -140,13 +139,13 @@ pub trait Directory: Send + Sync + 'static {
 pub struct NewSession {
     /// The session's id.
     pub session: SessionId,
-    /// The owning principal, which is fixed.
+    /// The owning principal, which never changes.
     pub principal: Principal,
     /// The first owner.
     pub owner: NodeId,
     /// The first record.
     pub record: Bytes,
-    /// Life without use.
+    /// How long the session lives without use.
     pub idle: Duration,
 }
 
@@ -166,7 +165,7 @@ pub struct Placement {
 pub enum Renewal {
     /// The lease continues without other nodes' claims.
     Kept,
-    /// The lease continues, but another node claims its sessions on [`Evidence`].
+    /// The lease continues, but another node has claimed a session of its holder on [`Evidence`].
     Contested,
     /// A new lease began.
     Begun,
@@ -177,6 +176,6 @@ pub enum Renewal {
 pub struct Claim {
     /// The new epoch.
     pub epoch: Epoch,
-    /// The record.
+    /// The session's record.
     pub record: Bytes,
 }

@@ -52,24 +52,24 @@ pub trait Dispatcher: Send + Sync + 'static {
         header: &dyn Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<(), RpcError>;
 
-    /// Whether the tool that `params` name works only for clients with tasks.
+    /// Whether the tool that is named in `params` works only for clients that support tasks.
     fn requires_task(&self, _caller: &Caller, _params: Option<&RawJson>) -> bool {
         false
     }
 
-    /// Whether calls of the tool that `params` name may become tasks.
+    /// Whether calls of the tool that is named in `params` may become tasks.
     fn may_be_task(&self, _params: Option<&RawJson>) -> bool {
         true
     }
 
-    /// Whether the tool that `params` name declares that its calls may be tasks. Also true if the caller cannot use the
-    /// tool, because planning refuses such a call.
+    /// Whether the tool that is named in `params` declares that its calls may be tasks. Also true if the caller cannot
+    /// use the tool, because planning refuses such a call.
     fn says_may_be_task(&self, _caller: &Caller, _params: Option<&RawJson>) -> bool {
         true
     }
 
-    /// Converts the arguments in a message to the types of the tool's schema, for pools that want this. Call it before
-    /// planning.
+    /// Converts the arguments in a message to the types of the tool's schema, if the tool's pool is configured for
+    /// this. Call it before planning.
     fn coerce(&self, _body: &mut Body) {}
 
     /// Plans a call, or answers a list method. Decides [`Call::repeat`]. A call that has a [`worker`](Call::worker) runs
@@ -79,11 +79,12 @@ pub trait Dispatcher: Send + Sync + 'static {
     ///
     /// # Errors
     /// The answer instead: a list, a request error, or `Failed` if a limit was reached or no worker can run the call.
-    /// `WorkerAway` if the call's worker is unknown here, or is not in the pool that this node's catalog names.
+    /// `WorkerAway` if the call's worker is unknown here, or is not in the pool that has the tool in this node's
+    /// catalog.
     fn plan(&self, call: Call) -> Planning;
 
     /// Draws a worker that is not in `tried` for a legacy request that must run once. Reads only the catalog and the
-    /// load: the session's owner [plans](Self::plan) the call, with its client and grant.
+    /// load, because the session's owner [plans](Self::plan) the call and knows the client and its grant.
     fn draw(&self, _to: &SessionRef, _request: &Request, _tried: &[WorkerId]) -> Drawn {
         Drawn::Nothing
     }
@@ -100,7 +101,7 @@ pub trait Dispatcher: Send + Sync + 'static {
     }
 
     /// Whether the planned worker is connected and accepts the call. Refuses a caller whose calls failed there too
-    /// often. A worker on trial gets one call.
+    /// often. A worker whose circuit breaker is half open gets one call.
     fn takes(&self, _worker: &WorkerId, _plan: &CallPlan) -> bool {
         true
     }
@@ -112,7 +113,8 @@ pub trait Dispatcher: Send + Sync + 'static {
     /// Starts a planned call, or attaches to it if its worker knows it. If the call has a [`worker`](Call::worker), no
     /// other may run it.
     ///
-    /// Call within a runtime. If starting needs no waiting, the call has begun when this returns, and may have ended.
+    /// Call this within a Tokio runtime. If starting needs no waiting, the call has begun when this returns, and may
+    /// have ended.
     ///
     /// # Cancel safety
     /// If the future is dropped after a poll, the call may or may not run.
@@ -120,8 +122,8 @@ pub trait Dispatcher: Send + Sync + 'static {
 
     /// Resumes a call that an earlier session owner began, after the event `after`.
     ///
-    /// Attaches to a journaled call at its worker, which starts the call if it certainly has not seen it. A repeatable
-    /// call that no worker knows starts again.
+    /// Attaches to a journaled call at its worker. The worker starts the call if it certainly has not seen the call
+    /// before. A repeatable call that no worker knows starts again.
     ///
     /// # Errors
     /// `OutcomeUnknown` if a journaled call's worker is gone or has forgotten the call.

@@ -62,8 +62,9 @@ impl FailureKey {
     }
 }
 
-/// Failure records by key, which expire after the last failure. A full share drops the caller's
-/// oldest record, and a full table the oldest of all.
+/// Failure records by key. Each expires after the [`keeping`](Self::keeping) time without a
+/// failure. A new record displaces the oldest of its caller if the caller has its full share, or
+/// the oldest of all if the table is full.
 #[derive(Debug)]
 pub struct FailureTable<T> {
     entries: HashMap<FailureKey, Noted<T>, Fast>,

@@ -1,4 +1,5 @@
-//! Files are compared by content, so Kubernetes' directory swaps count and mere touches do not.
+//! Watches files by their content, so that Kubernetes' directory swaps count as changes and mere
+//! touches do not.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use tokio::time::sleep;
 
 use crate::read_file::open_file;
 
-/// In bytes.
+/// Maximum bytes of a watched file.
 const LONGEST: u64 = 64 << 20;
 
 /// Polls a file for changes.

@@ -5,8 +5,8 @@ use bytes::Bytes;
 
 /// Client headers that pools [asked for](crate::PoolCatalog::headers), with lower-case names.
 ///
-/// They may be credentials: Shoal does not store them, and logs show only their names. A call that another node resumes
-/// lacks them.
+/// Headers may be credentials: Shoal does not store them, and logs show only their names. A call that another node
+/// resumes lacks them.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ForwardedHeaders(Option<Arc<[Header]>>);
 

@@ -35,8 +35,8 @@ pub trait SessionGateway: Send + Sync + 'static {
     /// repeatable request without a stream may be lost.
     async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError>;
 
-    /// Opens the session's standalone stream if `cursor` is `None`, and replaces its reader. Otherwise resumes any
-    /// stream after `cursor`.
+    /// Opens the session's standalone stream if `cursor` is `None`, and replaces its reader. Otherwise resumes a stream
+    /// after its event `cursor`.
     ///
     /// # Errors
     /// `HistoryGone` if the log lacks events after the cursor.
@@ -46,7 +46,8 @@ pub trait SessionGateway: Send + Sync + 'static {
         cursor: Option<EventId>,
     ) -> Result<EventStream, GatewayError>;
 
-    /// Ends the session and its calls. Their readers get an error with the reason. A second call answers `NotFound`.
+    /// Ends the session and its calls. The calls' readers get an error with the reason. A repeated `close` returns
+    /// `NotFound`.
     ///
     /// # Cancel safety
     /// If the future is dropped, the session either ends or stays unchanged.
@@ -122,7 +123,8 @@ impl Post {
         self.binding.is_some()
     }
 
-    /// Whether the body may contain a run-once call. Then only the call's worker can say that it was not executed.
+    /// Whether the body may contain a run-once call. Then only the call's worker can say that the call was not
+    /// executed.
     pub fn takes_effect(&self) -> bool {
         self.repeat == Repeat::Never
             && match &self.body {
@@ -151,7 +153,7 @@ pub struct SessionRef {
     /// Whether only the [hint](SessionId::hint) in the session id points here. A node without the session then answers
     /// [`GatewayError::Moved`] without using the store.
     pub hinted: bool,
-    /// The headers of the request that pools ask for.
+    /// The request headers that pools ask for.
     pub headers: ForwardedHeaders,
     /// The principal's grant, if plans depend on grants.
     pub grant: Option<Arc<Grant>>,
@@ -228,8 +230,8 @@ pub enum Delivered {
     Task(Task),
 }
 
-/// Events for one connection. If its client reads too slowly, the connection is closed, and the client resumes from the
-/// log. The connection closes after the last item. Dropping the stream detaches the reader.
+/// Events for one connection. If the client reads too slowly, Shoal closes the connection, and the client resumes from
+/// the log. The connection closes after the last item. Dropping the stream detaches the reader.
 #[derive(Debug)]
 pub struct EventStream {
     /// The items to write to the connection.
@@ -279,8 +281,8 @@ pub enum GatewayError {
         /// The node that owns the session, if known.
         owner: Option<NodeId>,
     },
-    /// The connection to the session's node broke, which may have received the message. Deliver the message again, as
-    /// [repeated](Post::repeated).
+    /// The connection to the session's node broke, and the node may have received the message. Deliver the message
+    /// again, as [repeated](Post::repeated).
     #[error(
         "the way to the session's node broke ({reason}); whether it got the message is not known"
     )]
@@ -294,8 +296,8 @@ pub enum GatewayError {
         /// Why the message was not sent.
         reason: String,
     },
-    /// The session's node has not sent the call to its worker, which it cannot reach. The edge that bound the call may
-    /// bind it again.
+    /// The session's node could not reach the call's worker, and has not sent the call. The edge that bound the call
+    /// may bind it again.
     #[error("the call's worker cannot be reached ({reason}); try again later")]
     WorkerAway {
         /// Why the worker cannot be reached.

@@ -50,7 +50,7 @@ impl GrantWatch {
         }
     }
 
-    /// Returns why the token ended, once it has.
+    /// Waits until the token is invalid, and returns why.
     pub async fn over(mut self) -> AuthError {
         loop {
             if let GrantNews::Over(why) = self.next().await {

@@ -1,8 +1,8 @@
-//! The hint in a session id.
+//! The hint in a session id: a short name of the node that opened the session.
 //!
 //! A hint may be forged or outdated, so it only chooses the node to ask first. That node answers
-//! only for its sessions ([`SessionRef::hinted`](crate::SessionRef::hinted)); otherwise the store
-//! decides.
+//! only for its own sessions ([`SessionRef::hinted`](crate::SessionRef::hinted)); otherwise the
+//! store decides.
 
 use uuid::Uuid;
 
@@ -12,7 +12,7 @@ const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
 const TAG_DIGITS: usize = 8;
-/// Marks a task's id.
+/// The suffix of a task's id.
 const TASK: &str = "-task";
 const RANDOM_DIGITS: usize = 32;
 

@@ -104,7 +104,8 @@ impl CallId {
         self.0.simple().encode_lower(text)
     }
 
-    /// Returns a stream number, random enough to be unique even if the store forgets streams.
+    /// Returns the number of the call's stream, random enough to be unique even if the store
+    /// forgets streams.
     pub fn stream(self) -> StreamId {
         let [.., a, b, c, d] = *self.0.as_bytes();
         StreamId(u32::from_be_bytes([a, b, c, d]).max(1))

@@ -50,7 +50,7 @@ pub trait Inspector: Send + Sync + 'static {
     /// Reports on a tool by its name for clients.
     async fn tool(&self, name: &str) -> Result<Option<ToolDetail>, InspectError>;
 
-    /// Lists requests' failures in memory, the newest first.
+    /// Lists the failed requests that the node remembers, the newest first.
     async fn errors(&self, limit: usize) -> Result<Listing<ErrorReport>, InspectError>;
 
     /// Ends a session. Returns `false` if another node owns it.

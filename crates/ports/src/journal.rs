@@ -14,8 +14,8 @@ pub trait Journal: Send + Sync + 'static {
     /// Journals the calls of one delivery and opens their stream, in one atomic step before the
     /// calls start. [`EventLog::append`](crate::EventLog::append) closes the entries.
     ///
-    /// If the calls are already journaled and open, returns their stream as it stands. Begins
-    /// nothing if the delivery opened a stream for other calls, or for ended ones.
+    /// If the calls are already journaled and have not ended, returns the current end of their stream. If the delivery
+    /// opened a stream for other calls or for ended ones, journals nothing and returns [`Begun::Before`].
     ///
     /// # Errors
     /// `Stale` for a former session owner; `Full` at the session's or the store's limit; `Gone` if
@@ -79,7 +79,7 @@ pub struct Begin {
     pub stream: Option<StreamId>,
     /// At least one call.
     pub entries: Vec<JournalEntry>,
-    /// Whether the calls run already, so that they may use the store's reserve.
+    /// Whether the calls run already. Then they may use room that the store reserves for running calls.
     pub running: bool,
 }
 
@@ -139,7 +139,7 @@ pub struct JournaledCall {
 pub struct JournalEntry {
     /// The call's id.
     pub call: CallId,
-    /// The client's request.
+    /// The id of the client's request.
     pub request: RequestId,
     /// The worker that runs the call, or will.
     pub worker: Option<WorkerId>,

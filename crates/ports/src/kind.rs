@@ -1,7 +1,7 @@
 /// The kind of an error. Each protocol derives its own error code from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// The request is malformed or unfit.
+    /// The request is malformed, or does not fit its target.
     Invalid,
     /// The caller is unknown.
     Unauthenticated,

@@ -8,8 +8,8 @@ use crate::Principal;
 /// A token's SHA-256.
 pub type TokenDigest = [u8; 32];
 
-/// A connection's last token and its digest. Comparing is much cheaper than hashing. The limit on
-/// headers bounds the token's size.
+/// A connection's last token and its digest, because comparing tokens is much cheaper than hashing.
+/// The limit on headers bounds the token's size.
 #[derive(Default)]
 pub struct LastToken(Mutex<Option<Shown>>);
 

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker, ready};
 use parking_lot::Mutex;
 use tokio::task::coop;
 
-/// Room that an empty channel keeps.
+/// Values for which an empty channel keeps its memory.
 const KEPT: usize = 8;
 
 /// Makes a channel for `capacity` values, at least one.

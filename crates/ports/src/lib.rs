@@ -1,4 +1,5 @@
-//! Every seam of Shoal as a trait whose documentation is its contract, with the in-memory engines.
+//! Shoal's seams: the interfaces between its crates, as traits whose documentation is the contract. Also the in-memory
+//! engines.
 //!
 //! | seam | trait | who calls it | engines |
 //! |---|---|---|---|
@@ -7,15 +8,15 @@
 //! | dispatch → worker | [`Worker`] | `shoal-dispatch` | `shoal-worker` |
 //! | ownership and session records | [`Directory`] | `shoal-session`, `shoal-cluster` | [`memory`], `shoal-store-redis` |
 //! | resumable streams | [`EventLog`] | `shoal-session` | [`memory`], `shoal-store-redis` |
-//! | who is gone, and what a lease is worth | [`Liveness`] | `shoal-session` | `shoal-cluster` |
+//! | presence of nodes, validity of leases | [`Liveness`] | `shoal-session` | `shoal-cluster` |
 //! | running calls | [`Journal`] | `shoal-session` | [`memory`], `shoal-store-redis` |
-//! | the nodes there are | [`Membership`] | `shoal-cluster` | [`memory`], `shoal-store-redis` |
-//! | cells of quotas | [`QuotaCells`] | edges | [`memory`], `shoal-store-redis` |
+//! | nodes, pools and tool names | [`Membership`] | `shoal-cluster` | [`memory`], `shoal-store-redis` |
+//! | token buckets of quotas | [`QuotaCells`] | edges | [`memory`], `shoal-store-redis` |
 //! | events for every node | [`ClusterBus`] | sessions, edges, `shoal-cluster` | [`memory`], `shoal-store-redis` |
-//! | who is calling | [`Authenticator`] | edges | `shoal-auth` |
-//! | what a node does | [`Inspector`] | the operators' console | `shoal-node`, `shoal-rpc` |
+//! | authentication | [`Authenticator`] | edges | `shoal-auth` |
+//! | reports to operators | [`Inspector`] | the operators' console | `shoal-node`, `shoal-rpc` |
 //!
-//! [`contract`] holds one test suite for each storage seam; every engine runs it.
+//! [`contract`] holds one test suite for each storage trait; every engine runs it.
 
 mod authenticator;
 mod backoff;

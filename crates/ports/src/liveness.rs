@@ -20,8 +20,7 @@ pub trait Liveness: Send + Sync + 'static {
     async fn evidence_against(&self, node: &NodeId) -> Option<Evidence>;
 }
 
-/// Direct evidence that a node is gone: its address refuses connections, or another process
-/// answers.
+/// Direct evidence that a node is gone: its address refuses connections, or another process answers there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// The lost node.
@@ -31,8 +30,8 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Whether the node has missed a renewal. `left` is the rest of its lease: more than half while
-    /// it works, because nodes renew after a third.
+    /// Whether the node has missed a renewal. `left` is the rest of its lease. A working node has more than half left,
+    /// because nodes renew after a third.
     #[must_use]
     pub fn has_missed_a_renewal(&self, left: Duration) -> bool {
         left * 2 <= self.lease

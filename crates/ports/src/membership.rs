@@ -8,7 +8,7 @@ use crate::{NodeId, StoreError};
 /// Stores the cluster's nodes, pools and settled tool names.
 #[async_trait]
 pub trait Membership: Send + Sync + 'static {
-    /// Announces a node for `life`. The node repeats this in time.
+    /// Announces a node for `life`, before whose end the node repeats this.
     async fn announce(&self, node: &NodeInfo, life: Duration) -> Result<(), StoreError>;
 
     /// Removes a node's announcement.
@@ -17,14 +17,14 @@ pub trait Membership: Send + Sync + 'static {
     /// Returns the announced nodes.
     async fn nodes(&self) -> Result<Vec<NodeInfo>, StoreError>;
 
-    /// Replaces the stored pool names for `life`, for a node that starts alone.
+    /// Replaces the stored pool names for `life`. A node that starts alone reads them.
     async fn remember_pools(&self, pools: &[String], life: Duration) -> Result<(), StoreError>;
 
     /// Returns the stored pool names.
     async fn remembered_pools(&self) -> Result<Vec<String>, StoreError>;
 
-    /// Replaces a pool's stored catalog for `life`, for a node that starts while the pool has no
-    /// worker.
+    /// Replaces a pool's stored catalog for `life`. A node that starts while the pool has no worker
+    /// reads it.
     async fn remember_catalog(
         &self,
         pool: &str,

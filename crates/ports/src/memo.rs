@@ -3,7 +3,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-/// The parsed form of a value, kept while its last reader uses it.
+/// Remembers a value's parsed form for as long as a reader holds it.
 ///
 /// All memos are equal, so that they do not affect their values' equality.
 #[derive(Default)]

@@ -33,7 +33,7 @@ impl MemoryStore {
         }
     }
 
-    /// Returns the engine of all storage seams.
+    /// Returns this engine as a store, behind every storage trait.
     pub fn into_store(self) -> Store {
         let engine = Arc::new(self);
         Store {

@@ -29,7 +29,7 @@ pub enum ListOwner {
 }
 
 impl ListOwner {
-    /// Returns the possible owners, the closest first.
+    /// Returns the possible owners, the most specific first.
     pub fn of(session: Option<&SessionId>, principal: &Principal) -> [Self; 2] {
         [
             match session {

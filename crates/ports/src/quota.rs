@@ -1,4 +1,4 @@
-//! GCRA: a bucket holds `burst` tokens and regains one every `interval`.
+//! Quotas by GCRA: a bucket holds `burst` tokens and regains one every `interval`.
 
 mod config;
 mod gcra;
@@ -21,8 +21,8 @@ pub trait QuotaCells: Send + Sync + 'static {
     /// Takes up to `want` tokens, or refuses if fewer than `need` are left. `need` must not exceed
     /// the burst.
     ///
-    /// The rate may change between calls. Tokens taken earlier count for at most the time in which
-    /// the new rate fills the bucket.
+    /// The rate may change between calls. Tokens taken earlier are back after at most the time in
+    /// which the new rate fills the bucket.
     async fn take(
         &self,
         key: &QuotaKey,

@@ -1,5 +1,5 @@
-//! Reading files that an operator configures is bounded and does not wait, because a path may lead
-//! to a pipe or an endless device.
+//! Reads files that an operator configures, without waiting and up to a limit, because a path may
+//! lead to a pipe or an endless device.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};

@@ -4,7 +4,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// Stands for a secret.
+/// The text that is shown in place of a secret.
 pub const REDACTED: &str = "(redacted)";
 
 /// A secret text, shown and serialized as [`REDACTED`].

@@ -1,4 +1,4 @@
-//! Small values for tools that live as long as the session.
+//! Small values that tools keep in a session, and that live as long as the session.
 //!
 //! A call sends a [`StateRequest`] among its events, and the session's owner answers through
 //! [`CallControl::answer`](crate::CallControl::answer).
@@ -28,7 +28,7 @@ pub enum StateRequest {
         key: String,
         /// The value; `None` removes the old one.
         value: Option<RawJson>,
-        /// The write's id, under which a new owner gets it again.
+        /// The write's id. A new session owner gets the write again under the same id.
         writing: u64,
     },
     /// Lists the keys, sorted. The answer is `{"keys": […]}`.
@@ -42,7 +42,7 @@ impl StateRequest {
         Self::Set {
             key: key.into(),
             value,
-            // The rotation keeps both halves' fixed bits apart.
+            // The fixed bits of the halves do not overlap, so every bit of the result is random.
             writing: high ^ low.rotate_left(32),
         }
     }
@@ -91,7 +91,7 @@ pub fn no_session() -> RpcError {
     )
 }
 
-/// Returns the error for a value that was not stored. Tools may pass it on, so its code must not
+/// Returns the error for a value that was not stored. A tool may return this error as its own, so the code must not
 /// mean "not executed".
 pub fn not_kept(reason: impl std::fmt::Display) -> RpcError {
     let text = format!("the value was not kept: {reason}; try again later");

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use crate::{ClusterBus, Directory, EventLog, Journal, Membership};
 
-/// One engine's storage seams. When the directory raises a session's epoch, it also fences writes
-/// to the log and the journal.
+/// The storage traits of one engine. When the directory raises a session's epoch, the engine also
+/// refuses writes of an older epoch to the log and the journal.
 #[derive(Clone)]
 pub struct Store {
     /// Sessions' owners and records.

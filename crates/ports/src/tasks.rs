@@ -24,7 +24,7 @@ pub struct AdoptCall {
     pub repeated: bool,
 }
 
-/// What the call of a task knows about its client.
+/// The facts about a client that its task keeps.
 #[derive(Clone, Debug)]
 pub struct TaskClient {
     /// The client's `Implementation`, if the client sent it.
@@ -45,12 +45,13 @@ pub enum TaskRequest {
     },
     /// Passes the client's answers to the call.
     Answer {
-        /// The answers. Questions that are not open ignore them.
+        /// The answers. The owner ignores answers to questions that are not open.
         answers: Vec<TaskAnswer>,
-        /// Whether an answer waits for its question, because a new owner gets the open questions again.
+        /// Whether the owner waits for the question of an answer. A new owner needs this, because it gets the open
+        /// questions again only after the takeover.
         awaits_question: bool,
     },
-    /// Tells the call to stop. The answer has the state from before.
+    /// Tells the call to stop. The answer has the state from before the cancellation.
     Cancel,
 }
 

@@ -118,7 +118,7 @@ pub struct Attach {
 }
 
 impl Attach {
-    /// Makes a new reader's request, from after this event.
+    /// Makes the request of a new reader that continues after the event `after`.
     #[must_use]
     pub fn new(call: CallId, after: u64) -> Self {
         Self {
@@ -136,7 +136,7 @@ pub type Expected = Box<dyn Send + Sync>;
 
 /// A worker in this process.
 pub trait WorkerHere {
-    /// Starts a call without waiting. Call this within a runtime.
+    /// Starts a call without waiting. Call this within a Tokio runtime.
     ///
     /// The tool may run until it first waits. A call that ends by then has [ended](crate::CallEvents::ended) when this
     /// returns.

@@ -1,4 +1,4 @@
-//! Measures sequential calls over a worker link, without the kernel's share.
+//! Measures sequential calls over a worker link on loopback.
 #![allow(missing_docs, reason = "the macros' functions are nobody's interface")]
 
 mod pair;

@@ -1,5 +1,6 @@
-//! Serves an [`Inspector`](shoal_ports::Inspector) to other nodes' consoles, and reaches theirs.
-//! Each request is a plain gRPC call, because requests are rare and harmless to lose.
+//! Serves an [`Inspector`](shoal_ports::Inspector) to other nodes' consoles, and calls the
+//! inspectors of other nodes. Each request is a plain gRPC call, because requests are rare and
+//! harmless to lose.
 
 mod remote;
 mod service;

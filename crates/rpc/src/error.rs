@@ -34,7 +34,8 @@ impl LinkError {
             }
             Code::OutOfRange | Code::Internal => Self::Protocol(text.to_owned()),
             code => Self::Transport(match last_cause(status) {
-                // The system's or TLS's text; gRPC's text is the same for all causes.
+                // The cause has the operating system's or TLS's text. gRPC's text is the same for
+                // all causes.
                 Some(cause) => format!("{code:?} {text}: {cause}"),
                 None => format!("{code:?} {text}"),
             }),
@@ -54,7 +55,6 @@ fn last_cause(status: &Status) -> Option<String> {
     Some(last.to_string())
 }
 
-/// A message that lacks a required field or has an invalid value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed {0}")]
 pub(crate) struct Malformed(pub(crate) &'static str);

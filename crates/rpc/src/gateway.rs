@@ -5,7 +5,7 @@
 //! | `connect` | hello and welcome |
 //! | `link` | one link, and the requests that await answers |
 //! | `drive` | the frames that arrive on a link |
-//! | `stream` | a stream in the hands of its listener |
+//! | `stream` | a stream, as its listener reads it |
 //! | `sight` | whether the process of a node is gone |
 
 mod connect;
@@ -40,9 +40,9 @@ use crate::proto::node::v1::{CloseSession, Listen};
 
 /// The session gateway of another node; a cheap handle.
 ///
-/// It dials on demand. After failures it pauses for growing times, and requests fail at once with
-/// [`GatewayError::Unsent`]. When the link breaks, requests in flight end with
-/// [`GatewayError::Unreachable`] and streams with [`Moved`](shoal_ports::StreamItem::Moved).
+/// It dials on demand. After a failure it pauses, each time for longer, and during the pause requests fail at once with
+/// [`GatewayError::Unsent`]. When the link breaks, requests in flight end with [`GatewayError::Unreachable`] and
+/// streams with [`Moved`](shoal_ports::StreamItem::Moved).
 ///
 /// # Cancel safety
 /// Dropping a future discards the answer; the message may have been sent.
@@ -108,7 +108,7 @@ impl RemoteGateway {
         self.link().await?.ask(frame).await
     }
 
-    /// Sends a request that only peers of this version know.
+    /// Sends a request that only peers of at least this version know.
     async fn ask_of_version(
         &self,
         version: u32,
@@ -184,7 +184,8 @@ impl SessionGateway for RemoteGateway {
     async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError> {
         let link = self.link().await?;
         if link.version < versions::BINDINGS && post.is_bound() {
-            // An older node would run the call at another worker. The edge must know that the binding no longer holds.
+            // An older node would run the call at another worker. The error tells the edge that its binding does not
+            // hold.
             let reason = "its release does not know where edges bind calls".to_owned();
             return Err(match post.repeated {
                 true => GatewayError::Unreachable { reason },

@@ -92,7 +92,7 @@ pub struct WorkerJoin {
     state: watch::Sender<JoinState>,
     nodes: watch::Sender<Vec<NodeInfo>>,
     leave: watch::Sender<Option<Instant>>,
-    /// Set when the worker has left or was stopped: whether no call was open then.
+    /// `None` until the worker has left or was stopped, then whether all its calls had ended.
     over: watch::Receiver<Option<bool>>,
     stop: CancellationToken,
 }

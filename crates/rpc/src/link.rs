@@ -1,5 +1,5 @@
-//! The common part of both contracts: one bidirectional stream with many numbered flights. A flight
-//! is a call or a request on a link.
+//! The common part of worker links and node links: one bidirectional stream with many numbered
+//! flights. A flight is a call or a request on a link.
 //!
 //! | | |
 //! |---|---|

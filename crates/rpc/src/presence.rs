@@ -117,9 +117,9 @@ async fn local_address(address: &str) -> io::Result<IpAddr> {
 
 /// A node's probe of the presence port of one worker.
 ///
-/// The node dials only the source address of the worker's link, so a worker cannot make it dial
-/// others. A refusal proves the death only if the worker's process answered while the link was up,
-/// because address translation or a firewall may refuse.
+/// The node dials only the source address of the worker's link, so a worker cannot make the node
+/// dial other addresses. A refused dial proves the death only if the worker's process answered
+/// while the link was up, because address translation or a firewall may refuse it too.
 pub(crate) struct PresenceProbe {
     seen: Option<AbortOnDropHandle<Option<Dial>>>,
 }

@@ -3,7 +3,6 @@
 
 /// Types that the contracts share.
 pub mod types {
-    /// `shoal.types.v1`
     pub mod v1 {
         tonic::include_proto!("shoal.types.v1");
     }
@@ -11,7 +10,6 @@ pub mod types {
 
 /// The link between a worker and a node.
 pub mod worker {
-    /// `shoal.worker.v1`
     pub mod v1 {
         tonic::include_proto!("shoal.worker.v1");
     }
@@ -19,7 +17,6 @@ pub mod worker {
 
 /// The link between an edge and a session node.
 pub mod node {
-    /// `shoal.node.v1`
     pub mod v1 {
         tonic::include_proto!("shoal.node.v1");
     }

@@ -8,7 +8,7 @@
 //! | `peer` | the state of one worker, which outlives its links |
 //! | `link` | one link, and the flights that end with it |
 //! | `linked_call` | one reader of one call |
-//! | `reader` | a running call in the hands of its caller |
+//! | `reader` | a running call, as its caller reads and controls it |
 
 mod acknowledged;
 mod drive;

@@ -2,8 +2,8 @@
 
 use http::{HeaderMap, header};
 
-/// Products of the Java SDK, over `HttpClient` and Spring's `WebClient`. All their versions wait for the
-/// call's end on one connection.
+/// User agents of the Java SDK, over `HttpClient` and Spring's `WebClient`. All versions of the SDK wait for the call's
+/// end on one connection.
 const NEVER_RESUME: [&str; 2] = ["Java-http-client/", "ReactorNetty/"];
 
 pub(super) fn resumes_calls(headers: &HeaderMap) -> bool {

@@ -1,4 +1,4 @@
-//! Hands over a body to its session in a task of its own, because the client may disconnect while it holds
+//! Hands a body over to its session in a Tokio task, because the client may disconnect while the body's requests hold
 //! quota places.
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::places::Places;
 use crate::state::EdgeState;
 use crate::visit::Visit;
 
-/// Hands over a body to its session. Its requests hold quota places until their tools have stopped.
+/// Hands over a body, whose requests hold quota places until their tools have stopped.
 ///
 /// # Errors
 /// The gateway's errors.
@@ -51,7 +51,7 @@ pub(crate) async fn hand_over_held(
     handing.await.unwrap_or_else(lost)
 }
 
-/// An owned [`Visit`] for a task that outlives the request.
+/// An owned [`Visit`] for a Tokio task that outlives the request.
 struct Visitor {
     edge: Arc<EdgeState>,
     head: Parts,

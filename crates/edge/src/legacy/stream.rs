@@ -19,8 +19,8 @@ use crate::sse;
 use crate::visit::Visit;
 use shoal_telemetry::metrics::StreamKind;
 
-/// The reconnect delay for a client with an open call. The client has already waited for its share of a
-/// drain's spread.
+/// The reconnect delay for a client with an open call. It is short, because the client has already waited for its share
+/// of the drain's spread.
 const AT_ONCE: Duration = Duration::from_millis(10);
 
 /// The frames of one connection. Dropping them detaches this reader, and the session continues.
@@ -50,9 +50,9 @@ impl StreamFrames {
         Self::new(events, kind, visit, true, (None, None, None))
     }
 
-    /// Streams the answer of a POST. Only a primed client (2025-11-25) is known to resume. Older clients and
-    /// [some](super::agent) of that revision treat a clean end as a lost request, so their streams continue
-    /// during a drain.
+    /// Streams the answer of a POST. Only a client that got an event id before the events (2025-11-25) is known to
+    /// resume. Older clients and [some](super::agent) of that revision treat a clean end as a lost request, so their
+    /// streams continue during a drain.
     pub(super) fn of_post(
         events: EventStream,
         visit: &Visit<'_>,

@@ -90,8 +90,8 @@ pub(super) async fn answer(
     }
 }
 
-/// Answers a request about tasks of a session that has made `own`. Cancel safe: if the future is dropped, the
-/// owner may have told a task to stop.
+/// Answers a request about tasks. `own` are the tasks that the session has made. Cancel safe: if the future is dropped,
+/// the owner may have told a task to stop.
 ///
 /// # Errors
 /// The gateway's errors about the task's owner.

@@ -58,7 +58,7 @@ pub(super) async fn serve(
     });
     Ok(Delivered::Stream(EventStream {
         items: StreamItems::polled(items.fuse()),
-        // The event log does not have this stream.
+        // Not used, because the event log does not have this stream.
         cursor: EventId {
             epoch: 0,
             stream: StreamId::STANDALONE,
@@ -89,7 +89,7 @@ enum Said {
 }
 
 impl Waiter {
-    /// Returns the next message, of which the answer is the last. Cancel safe.
+    /// Returns the next message. The answer is the last one. Cancel safe.
     async fn next(&mut self) -> Option<Said> {
         loop {
             if let Some(question) = self.due.pop_front() {

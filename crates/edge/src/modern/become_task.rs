@@ -133,8 +133,8 @@ impl Origin {
         Some((task, handle))
     }
 
-    /// Describes the call as its worker runs it. Returns `None` if the worker could not tell whether it had the call
-    /// before.
+    /// Describes the call as its worker runs it. `None` if a run-once call has no ledger number, because the worker
+    /// could not tell whether it had the call before, or if a repeatable call has no route.
     fn adopted(&self, bound: Bound) -> Option<AdoptCall> {
         let runs_once = self.repeat == Repeat::Never;
         let Bound { call, pool, worker } = bound;

@@ -162,7 +162,8 @@ fn not_kept(full: BacklogFull, repeat: Repeat) -> RpcError {
     }
 }
 
-/// Tells the client that its cancelled call may have had effects.
+/// Returns the error of a call that Shoal cancels because its token was revoked. If the call runs
+/// once, the error says that the call may have had effects.
 fn cut_off(why: AuthError, repeat: Repeat) -> RpcError {
     match repeat {
         Repeat::Safe => Refusal::Unauthenticated(why).error(),
@@ -173,7 +174,7 @@ fn cut_off(why: AuthError, repeat: Repeat) -> RpcError {
     }
 }
 
-/// Has no event ids. Dropping it cancels the call.
+/// The frames of a call, without event ids. Dropping them cancels the call.
 struct CallFrames {
     id: RequestId,
     reader: Reader,

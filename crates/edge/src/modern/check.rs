@@ -17,7 +17,7 @@ pub(super) struct Checked {
     pub(super) tasks: bool,
 }
 
-/// 2026-07-28, Overview, `_meta`; Streamable HTTP, Server Validation.
+/// Checks a request (2026-07-28, Overview, `_meta`; Streamable HTTP, Server Validation).
 ///
 /// # Errors
 /// The first error of -32602, -32020, -32022 and -32601 that applies.
@@ -129,8 +129,8 @@ fn missing(key: &str, what: &str) -> RpcError {
     RpcError::invalid_params(format!("params._meta must hold {key:?}: {what}"))
 }
 
-/// Lists every revision, newest first, because a client that shares only a legacy one can fall back
-/// to `initialize`.
+/// Lists every revision, newest first, because a client that shares only a legacy revision can fall
+/// back to `initialize`.
 fn unsupported(requested: &str, why: &str) -> RpcError {
     let requested = shown(requested, 64);
     let data = serde_json::json!({ "supported": supported_versions(), "requested": requested });

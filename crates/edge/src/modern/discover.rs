@@ -38,7 +38,7 @@ pub(super) async fn answer(edge: &EdgeState, id: &RequestId) -> Result<Response,
     let settled = edge.dispatcher.settled_facts().await;
     let SettledFacts { facts, lacks } = settled.map_err(Refusal::NotReady)?;
     let kept = edge.config.timing.discover_ttl;
-    // Pools may still join.
+    // If pools may still join, the client caches the answer for a shorter time.
     let again = lacks.map_or(kept, |why| why.retry_after().unwrap_or_default());
     let ttl = kept.min(again).as_millis();
     let capabilities = match edge.config.tasks.enabled {

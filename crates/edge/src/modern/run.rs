@@ -78,7 +78,7 @@ impl CallRun {
         self.repeat
     }
 
-    /// Returns an end without earlier events.
+    /// Returns the end of a call that ended without earlier events.
     pub(super) fn ended(&mut self) -> Option<Ending> {
         let outcome = match &mut self.state {
             RunState::Running(running) => running.events.take_ended()?,
@@ -236,7 +236,7 @@ impl Drop for CallRun {
         let places = self.places.take();
         match std::mem::replace(&mut self.state, RunState::Ended) {
             RunState::Running(running) => cancel(running, places),
-            // A start that is under way cannot be undone.
+            // A start that is under way cannot be undone, so the call is cancelled after it.
             RunState::Starting(starting) => {
                 if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                     runtime.spawn(async move {
@@ -246,7 +246,7 @@ impl Drop for CallRun {
                     });
                 }
             }
-            // The client will not hear of the new task.
+            // The client will not hear of the new task, so the task is ended.
             RunState::Becoming(becoming) => {
                 if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                     runtime.spawn(async move {

@@ -114,7 +114,7 @@ fn a_page_of_a_listed_host_may_call_that_host() {
     ] {
         assert!(check(&listed, host, Some(origin)).is_err(), "{origin}");
     }
-    // The edge admits a rebound name here, but not its page.
+    // The wildcard admits a rebound name. The check still refuses the page's origin.
     let any = origin_check(&["*"], &[]);
     assert!(check(&any, "evil.com", Some("https://evil.com")).is_err());
 }

@@ -15,9 +15,9 @@ use crate::places::PlaceCount;
 const LIFE: Duration = Duration::from_secs(2);
 /// The pause before asking again about an empty bucket.
 const EMPTY: Duration = Duration::from_secs(1);
-/// One edge holds one in this many cells of a bucket.
+/// An edge leases at most a bucket's cells divided by this.
 const SHARE: u32 = 10;
-/// Bytes of one quota's leases, and of a lease besides its name.
+/// Maximum bytes of one quota's leases, and the bytes of a lease besides its subject's name.
 const MOST_BYTES: usize = 16 << 20;
 const LEASE: usize = 240;
 
@@ -35,7 +35,8 @@ pub(super) struct Lease {
     cells: u32,
     size: u32,
     since: Instant,
-    /// An empty bucket's requested cells, when they are available, and when to ask again.
+    /// Set after the bucket was empty: the requested cells, when they are available, and when to
+    /// ask again.
     empty: Option<(u32, Instant, Instant)>,
     asking: bool,
     news: Arc<Notify>,
@@ -44,7 +45,7 @@ pub(super) struct Lease {
 pub(super) enum Step {
     Spent,
     Refused(Duration),
-    /// To try again after the notification.
+    /// The request must try again after this notification.
     Wait(OwnedNotified),
     Ask {
         rate: CellRate,
@@ -151,7 +152,7 @@ impl Lease {
         if self.asking {
             return Step::Wait(Arc::clone(&self.news).notified_owned());
         }
-        // Quick spending grows the lease.
+        // A lease that is spent within `LIFE` grows, and any other shrinks.
         let size = match fresh {
             true => self.size.saturating_mul(2),
             false => self.size / 2,
@@ -168,7 +169,7 @@ fn bytes_of(subject: &QuotaSubject) -> usize {
     LEASE + subject.bytes()
 }
 
-/// An open question. Dropping it notifies the waiting requests.
+/// An open question to the store. Dropping it notifies the waiting requests.
 pub(super) struct Asking<'a> {
     leases: &'a Leases,
     subject: &'a QuotaSubject,

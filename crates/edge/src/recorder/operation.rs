@@ -1,4 +1,4 @@
-//! A client's message by the OpenTelemetry conventions for MCP.
+//! Spans and metrics of clients' messages, by the OpenTelemetry conventions for MCP.
 
 mod target;
 
@@ -17,7 +17,7 @@ use super::came::Came;
 use crate::measure;
 use crate::names::PROTOCOL_VERSION;
 
-/// A running message, free without traces and metrics.
+/// The telemetry of a running message. Free without traces and metrics.
 pub(crate) struct Operation(Option<Box<Running>>);
 
 struct Running {
@@ -39,8 +39,8 @@ pub(crate) enum Unanswered {
 }
 
 impl Operation {
-    /// Prefers the context in `_meta`, and links the HTTP headers' one, because proxies add theirs
-    /// unasked.
+    /// The span's parent is the trace context in `_meta`, because a proxy may have set the context
+    /// in the HTTP headers. The headers' context is linked, or is the parent if `_meta` has none.
     pub(crate) fn begin(came: &Came<'_>) -> Self {
         if !trace::enabled() && !metrics::enabled() {
             return Self(None);
@@ -93,7 +93,7 @@ impl Operation {
         }
     }
 
-    /// The reason if the connection gets no answer.
+    /// Sets why the message gets no answer, if it ends without one.
     pub(crate) fn expect_none(&mut self, why: Unanswered) {
         if let Some(running) = &mut self.0 {
             running.unanswered = why;
@@ -128,7 +128,7 @@ impl Running {
             }
             self.span.record_error(failure.error_type());
         }
-        // A target with a result exists, so its name is safe.
+        // A target with a result exists, so the client has not made up its name.
         if matches!(failure, None | Some(Failure::Tool)) {
             let (method, target) = (self.method.as_str(), named(self.target.as_ref()));
             if !matches!(self.method, Method::Other(_)) {
@@ -178,7 +178,7 @@ fn revision_of(headers: &HeaderMap) -> Option<&'static str> {
     said.parse().ok().map(Revision::as_str)
 }
 
-/// Most messages lack a trace context.
+/// Searches before it parses, because most messages lack a trace context.
 fn in_meta(params: Option<&RawJson>) -> Option<TraceContext> {
     static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("traceparent"));
     SEARCH.find(params?.as_bytes())?;

@@ -182,7 +182,8 @@ impl Pending {
     }
 }
 
-/// Searching for `"isError": true` is cheaper than parsing. Most results have none.
+/// Whether `"isError": true` may occur. Searching is cheaper than parsing, and most results have no
+/// such member.
 fn may_say_failed(text: &[u8]) -> bool {
     static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(IS_ERROR));
     SEARCH.find_iter(text).any(|at| {

@@ -55,7 +55,7 @@ impl Tools {
         }
     }
 
-    /// The last step of a window drops the oldest window.
+    /// Ends a step. The last step of a window drops the oldest window.
     pub(super) fn end_step(&self) {
         let ended = self.steps.load(Ordering::Relaxed) + 1;
         if ended.is_multiple_of(STEPS) {

@@ -22,7 +22,7 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl Filter {
-    /// Each of its two lists may have `max_names` names.
+    /// Reads a filter, whose two lists may have `max_names` names each.
     pub(crate) fn of(params: Option<&RawJson>, max_names: usize) -> Result<Self, RpcError> {
         let filter = params
             .and_then(RawObject::of)

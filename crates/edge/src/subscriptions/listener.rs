@@ -17,7 +17,8 @@ const LIST_METHODS: [Method; 3] = [
 
 pub(crate) struct Listener {
     principal: Principal,
-    /// Changed lists, in the order of [`ServerFacts::versions`](shoal_ports::ServerFacts).
+    /// Whether the listener asked for changes of each list, in the order of
+    /// [`ServerFacts::versions`](shoal_ports::ServerFacts).
     lists: [bool; 3],
     uris: Vec<Arc<str>>,
     max_updates: usize,

@@ -1,7 +1,7 @@
 //! Tells a listener about its tasks' status.
 //!
 //! The watch waits at each task's owner, in the name of the listener's principal. If the owner is lost, the gateway
-//! finds the next one, so the news of a takeover and of what follows come without polling.
+//! finds the next one, so news after a takeover come without polling.
 
 use std::collections::VecDeque;
 use std::future::ready;

@@ -96,7 +96,7 @@ impl Connection {
         self.socket.close(Some(why)).await
     }
 
-    /// The client reads the answers to its last messages when it resumes.
+    /// Hands over the messages that still arrive. The client reads their answers when it resumes.
     async fn hear_the_rest(&mut self) {
         let Some(Session {
             id, single: None, ..
@@ -145,7 +145,8 @@ impl Connection {
         }
     }
 
-    /// Waiting refusals are in no stream, so nothing would repeat them.
+    /// Writes what the open handovers return. Refusals are in no stream, so nothing would repeat
+    /// them.
     async fn say_the_rest(&mut self) {
         while let Some(said) = self.handed_over.next().await {
             let said = said.unwrap_or(Ok(None)).unwrap_or(None);
@@ -156,7 +157,7 @@ impl Connection {
     }
 }
 
-/// The client's close shows that it has received everything.
+/// Waits for the client's close, which shows that it has received everything.
 async fn linger(mut connection: Box<dyn Duplex>) -> io::Result<()> {
     connection.shutdown().await?;
     let mut scrap = vec![0; READ_AT_ONCE];

@@ -28,7 +28,7 @@ const HANDED_OVER_AT_ONCE: usize = 64;
 pub(super) const READ_AT_ONCE: usize = 8 << 10;
 /// Unanswered pings after which the client counts as dead.
 const UNHEARD: u32 = 2;
-/// One frame waits in the socket's buffer, so that pongs for a client that does not read cannot
+/// The socket's buffer has room for one frame, so that pongs for a client that does not read cannot
 /// pile up. Only the newest ping is answered (RFC 6455, 5.5.3).
 const WRITTEN_AT_ONCE: usize = 2 * PIECE;
 

@@ -28,7 +28,7 @@ use crate::refused::Refused;
 use crate::visit::request_id;
 
 const SESSION_MEMBER: &str = "mcpSessionId";
-/// Besides its payload.
+/// The bytes of a control frame besides its payload.
 pub(super) const CONTROL_FRAME: usize = 6;
 
 impl Connection {
@@ -95,7 +95,7 @@ impl Connection {
             self.handed_over.push(handing_over);
             return Ok(());
         }
-        // The next message may rely on the notification.
+        // Wait, because the next message may rely on this notification or answer.
         let said = handing_over.await;
         self.say(said.unwrap_or(Ok(None))?).await
     }
@@ -133,7 +133,7 @@ impl Arrived {
         )
     }
 
-    /// Reads a refused message's id too, for the client.
+    /// If the limits refuse the message, parses it nevertheless, so that the error names the request's id.
     pub(super) fn read(
         client: &Client,
         began: Instant,

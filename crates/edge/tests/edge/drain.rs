@@ -113,7 +113,8 @@ async fn an_unprimed_call_that_outlasts_the_drain_is_answered_or_resumed_by_an_i
     feed_told.closed().await;
 }
 
-/// The edge has bound the first call. The owner of the second chooses a worker itself.
+/// The edge binds the call of `write`, and the session's owner chooses a worker for `nobody`. Only
+/// `echo` is safe to repeat.
 #[tokio::test]
 async fn only_a_call_that_is_safe_to_repeat_is_not_executed_when_its_answer_is_cut_off() {
     for (tool, code) in [("write", 50002), ("nobody", 50002), ("echo", 50301)] {

@@ -32,7 +32,7 @@ pub(crate) struct FakeGateway {
     pub(crate) bindings: Mutex<Vec<(DeliveryId, Option<WorkerId>)>>,
     pub(crate) cursors: Mutex<Vec<Option<EventId>>>,
     pub(crate) closed: watch::Sender<Vec<String>>,
-    /// The task [`TASK`], at whose changes those who watch it are answered.
+    /// The task [`TASK`]. Each change answers the requests that watch it.
     pub(crate) task: watch::Sender<Task>,
     pub(crate) adopted: Mutex<Vec<(String, AdoptCall)>>,
     /// Failures to make a task, each returned once.
@@ -96,7 +96,7 @@ impl FakeGateway {
         self.task.send_replace(task(state));
     }
 
-    /// Waits until somebody waits for news of the task.
+    /// Waits until this many requests have asked for news of the task.
     pub(crate) async fn is_watched(&self, watches: usize) {
         let is_watch =
             |asked: &&(String, TaskRequest)| matches!(asked, (_, TaskRequest::Watch { .. }));

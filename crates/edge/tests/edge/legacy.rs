@@ -183,7 +183,8 @@ async fn a_request_that_runs_once_is_bound_before_it_goes_to_its_session() {
     );
 }
 
-/// Only the edge knows that the call was not sent.
+/// The session's node has not sent the call, so the edge binds the call to another worker, and at last leaves the
+/// choice to the session's owner.
 #[tokio::test]
 async fn a_call_that_its_sessions_node_cannot_start_is_bound_anew() {
     let server = Server::start().await;
@@ -201,7 +202,7 @@ async fn a_call_that_its_sessions_node_cannot_start_is_bound_anew() {
     assert!((bindings.iter()).all(|(delivery, _)| *delivery == bindings[0].0));
 }
 
-/// The session's owner acknowledges streams.
+/// The edge acknowledges only whole answers. The session's owner acknowledges streams.
 #[tokio::test]
 async fn an_answer_that_is_whole_is_acknowledged_to_the_worker() {
     let server = Server::start().await;

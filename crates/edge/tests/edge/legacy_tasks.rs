@@ -79,7 +79,7 @@ async fn what_is_no_task_is_not_found() {
         let answer = ask(&server, method, json!({})).await;
         assert_eq!(answer["error"]["code"], -32602, "{method}: {answer}");
     }
-    // The session refuses a request that only modern clients send.
+    // With tasks turned off, the edge passes the request to the session.
     let off = Server::with(|config| config.tasks.enabled = false).await;
     ask(&off, "tasks/get", json!({"taskId": TASK})).await;
     assert_eq!(off.gateway.delivered.lock()[0].0, LIVE);
@@ -151,7 +151,7 @@ async fn a_result_is_waited_for_on_a_stream_that_has_the_answer_and_ends() {
         (&answer["id"], &answer["result"]["n"]),
         (&json!(7), &json!(1))
     );
-    // The client could not resume from the event.
+    // The event has no id, because the client could not resume from it.
     assert!(!text.contains("id: "), "{text}");
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::server::Server;
 
 const LIMIT: usize = 100_000;
-/// Too short for a single request or answer to be counted.
+/// So short that the edge counts no single request or answer of this length.
 const URI: usize = 8_000;
 
 async fn listen(server: &Server, number: usize) -> Response {

@@ -139,7 +139,7 @@ async fn leaving_while_a_call_starts_cancels_it_once_it_has() {
     let server = Server::start().await;
     let events = Events::of(server.tool("slow-start").send().await.unwrap());
     drop(events);
-    // The edge must release the request before the next call.
+    // Wait until the edge has dropped the request, before the call may start.
     while server.load.requests_in_flight() > 0 {
         tokio::task::yield_now().await;
     }

@@ -32,8 +32,8 @@ async fn the_channel_stays_full_while_nobody_reads() {
             break;
         }
         taken += 1;
-        // Unread data is at most that in both socket buffers, the HTTP writer's queue and the
-        // channel.
+        // Unread data is at most what both socket buffers, the HTTP writer's queue and the channel
+        // can hold.
         assert!(
             taken < 128,
             "{taken} events were taken from a client that does not read"

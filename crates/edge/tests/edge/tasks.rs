@@ -103,7 +103,7 @@ async fn due(server: &Server) -> (JoinHandle<(StatusCode, Value)>, RunningFake) 
     let request = declared(server, "tools/call", tool("long-write"));
     let call = tokio::spawn(json_of(request));
     let running = server.dispatcher.call().await;
-    // The edge asks where a due call runs.
+    // Wait until the call is due to become a task and the edge asks where it runs.
     while server.dispatcher.under_way.receiver_count() == 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }

@@ -20,7 +20,7 @@ use tonic::{Request, Response, Status};
 
 use crate::page::BOUND;
 
-/// The runtime outlives those of the tests.
+/// The collector's runtime outlives the tests' runtimes.
 pub(crate) struct Collector {
     pub(crate) endpoint: String,
     spans: Arc<Mutex<Vec<Span>>>,
@@ -56,7 +56,7 @@ impl Collector {
         }
     }
 
-    /// Each test has its own trace.
+    /// Waits for the span of this name. Each test has its own trace.
     pub(crate) async fn span(&self, trace: [u8; 16], name: &str) -> Span {
         let find = || {
             let spans = self.spans.lock();

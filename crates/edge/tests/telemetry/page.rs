@@ -62,7 +62,7 @@ impl Series {
         self.now() - self.before
     }
 
-    /// The server notices a closed connection late.
+    /// Waits, because the server notices a closed connection late.
     pub(crate) async fn reaches(&self, added: f64) {
         let reached = async {
             while (self.added() - added).abs() > f64::EPSILON {

@@ -199,7 +199,7 @@ pub(super) async fn nodes_do_not_fight_over_a_session(store: &Store) {
         Err(StoreError::Held),
         "it has come to its owner within a lease"
     );
-    // An owner's repeated claim does not restart the lease time.
+    // A repeated claim by the owner does not restart its time with the session.
     let brief = Duration::from_millis(30);
     tokio::time::sleep(brief * 2).await;
     directory.claim(&id, &b).await.unwrap();
@@ -217,7 +217,7 @@ pub(super) async fn an_owner_that_is_gone_is_not_given_a_lease(store: &Store) {
     let claim = directory.claim_on_evidence(&id, &b, &against_a);
     claim.await.expect("a session that was opened a moment ago");
 
-    // A renewal with less than half the lease left counts as missed.
+    // An owner with less than half of its lease left has missed a renewal.
     directory.renew_lease(&b, LONG / 3).await.unwrap();
     let against_b = evidence("b", LONG);
     let claim = directory.claim_on_evidence(&id, &a, &against_b);

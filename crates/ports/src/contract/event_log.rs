@@ -129,7 +129,7 @@ pub(super) async fn fencing(store: &Store) {
     assert_eq!(nothing, Err(LogError::Store(StoreError::Stale)));
     let fresh = append(start, &["new"]);
     store.log.append(&id, new, fresh).await.unwrap();
-    // A recreated stream has ids with a new epoch.
+    // The ids of a recreated stream would have another epoch.
     let oldest = store.log.oldest(&id, start.stream).await;
     assert_eq!(oldest, Ok(start));
     let page = store.log.read(&id, start, 10).await.unwrap();
@@ -257,8 +257,8 @@ pub(super) async fn concurrent_appends(store: &Store) {
             loop {
                 let piece = append(after, &[&texts[0], &texts[1]]);
                 match log.append(&id, epoch, piece).await {
-                    // Appends of equal length end at the same position, so this one may look
-                    // repeated.
+                    // Appends of equal length end at the same position, so the store may take this
+                    // one for a repetition of another.
                     Ok(_) | Err(LogError::Store(StoreError::Stale)) => {}
                     Err(error) => panic!("{error}"),
                 }

@@ -110,7 +110,7 @@ pub(super) async fn remembered_catalogs(store: &Store) {
         Some(any),
         "it stays as it is"
     );
-    // A busy machine may need longer than the store remembers the catalog.
+    // Repeats the two steps, because on a busy machine the catalog may expire between them.
     for _ in 0..100 {
         remember("one", brief).await;
         keep("one", b"new").await;

@@ -36,7 +36,7 @@ pub enum CallState {
     Starting,
     /// An operator has cancelled the call.
     Cancelling,
-    /// A worker has accepted the call. Also the default.
+    /// A worker has accepted the call. Also stands for states that only newer releases know.
     #[default]
     #[serde(other)]
     Running,

@@ -16,7 +16,7 @@ pub struct NodeReport {
     pub uptime_ms: u64,
     /// Whether the node gets no new work.
     pub draining: bool,
-    /// Conditions that are missing before the node is ready.
+    /// Conditions that the node must meet before it is ready.
     pub waits_for: Vec<String>,
     /// Why the store does not serve this node.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,7 +44,7 @@ pub struct NodeReport {
     pub remembered: Vec<Remembered>,
 }
 
-/// A node's record of another node.
+/// A node's record of the rates of another node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Remembered {
@@ -68,7 +68,7 @@ pub struct PoolReport<W = WorkerReport> {
     pub prompts: usize,
     /// Number of resources and resource templates.
     pub resources: usize,
-    /// Operations that could not become tools, and why.
+    /// OpenAPI operations that could not become tools, and why.
     pub left_out: Vec<String>,
     /// Tools whose listed schemas are shortened, and how.
     pub cut: Vec<String>,

@@ -109,8 +109,8 @@ pub struct Step {
     pub at: u64,
     /// Requests by outcome.
     pub outcomes: Outcomes,
-    /// Latencies without cancelled requests: counts by [`LATENCY_BOUNDS`], and one for longer
-    /// times. May be empty.
+    /// Latencies of all requests except cancelled ones: a count for each of [`LATENCY_BOUNDS`], and
+    /// one for longer times. May be empty.
     pub latency: Vec<u64>,
     /// Sessions, live or passivated.
     pub sessions: u64,
@@ -131,8 +131,8 @@ impl Step {
     }
 }
 
-/// Returns the microseconds within which this part of the requests was answered, interpolated
-/// within a bucket. `None` without requests.
+/// Returns the microseconds within which the fraction `part` of the requests was answered,
+/// interpolated within a bucket. `None` without requests.
 pub fn quantile(latency: &[u64], part: f64) -> Option<u64> {
     let total: u64 = latency.iter().sum();
     if total == 0 {

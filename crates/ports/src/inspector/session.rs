@@ -14,11 +14,11 @@ pub struct SessionReport {
     pub client: Option<String>,
     /// The negotiated revision; `None` before `initialize`.
     pub revision: Option<String>,
-    /// Whether one stream has all answers (HTTP+SSE, stdio).
+    /// Whether one stream carries all answers (HTTP+SSE, stdio).
     pub single_stream: bool,
     /// Whether the session is in memory, not passivated.
     pub live: bool,
-    /// The task's status, if any; `ended` while passivated.
+    /// The task's status, if the session is a task; `ended` while passivated.
     pub task: Option<String>,
     /// Requests in flight.
     pub in_flight: usize,

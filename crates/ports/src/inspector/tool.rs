@@ -18,7 +18,7 @@ pub struct ToolReport {
     pub pool: String,
     /// The tool's annotations.
     pub annotations: ToolAnnotations,
-    /// Calls at this edge.
+    /// The tool's recently ended calls at this edge.
     pub recent: RecentCalls,
 }
 
@@ -40,7 +40,7 @@ pub struct ToolAnnotations {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RecentCalls {
-    /// Seconds of the counts; 0 without counts.
+    /// The seconds in which the calls ended; 0 without counts.
     pub seconds: u64,
     /// Calls by outcome.
     pub outcomes: Outcomes,
@@ -50,7 +50,7 @@ pub struct RecentCalls {
 }
 
 impl RecentCalls {
-    /// Adds other calls in the same seconds.
+    /// Adds counts of other calls from the same time.
     pub fn add(&mut self, outcomes: &Outcomes, latency: &[u64]) {
         self.outcomes.add(outcomes);
         add_latency(&mut self.latency, latency);

@@ -187,8 +187,8 @@ impl Data {
             .is_some_and(|lease| lease.until > Instant::now())
     }
 
-    /// Reserves room, for which it may drop older events. The event that ends a call may exceed the
-    /// store's limit.
+    /// Reserves room for `more` bytes. If the session has too little, drops its finished streams. An append that ends a
+    /// call may exceed the store's limit, but not the session's.
     pub(super) fn reserve(
         &self,
         data: &mut SessionData,

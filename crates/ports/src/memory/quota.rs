@@ -80,7 +80,7 @@ impl Buckets {
             }
             keep
         });
-        // Leave a quarter free, so that few new buckets must make room.
+        // Leave a quarter free, so that only few later insertions make room again.
         full.retain(|key, _| {
             let keep = *bytes <= most_bytes / 4 * 3;
             if !keep {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Rate;
 
-/// The longest fill time with exact arithmetic, also in Redis.
+/// The longest fill time for which the arithmetic is exact, also in Redis.
 pub(super) const LONGEST_FILL: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// A bucket's size and refill interval.
@@ -32,7 +32,7 @@ impl CellRate {
         }
     }
 
-    /// Returns one of `of` equal shares, but at least `need` tokens.
+    /// Returns one of `of` equal shares of the rate, with a burst of at least `need` tokens.
     pub fn share(self, of: usize, need: u32) -> Self {
         let of = u32::try_from(of).unwrap_or(u32::MAX).max(1);
         Self {

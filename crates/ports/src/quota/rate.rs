@@ -34,7 +34,8 @@ impl Unit {
     }
 }
 
-/// Per second; faster rates cannot be told apart.
+/// Maximum per second. Intervals are whole nanoseconds, which cannot tell similar faster rates
+/// apart.
 const FASTEST: u64 = 100_000;
 
 impl Rate {

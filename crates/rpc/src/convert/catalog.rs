@@ -16,7 +16,7 @@ use crate::proto::worker::v1::own_lists::owner::Who;
 
 const OWNERS: usize = 1_000;
 
-/// While the worker drains, its catalog is empty.
+/// Omits the catalog while the worker drains.
 pub(crate) fn announcement_out(said: &Announcement, draining: bool) -> wire::Announce {
     wire::Announce {
         pool: said.pool.to_string(),
@@ -119,7 +119,7 @@ fn catalog_in(catalog: wire::Catalog) -> Result<PoolCatalog, Malformed> {
 }
 
 fn list_in(items: Vec<Bytes>, what: &'static str) -> Result<Vec<RawJson>, Malformed> {
-    // A slice would keep the whole long frame alive.
+    // Copied, because a slice would keep the whole long frame alive.
     let own = |item: Bytes| Bytes::copy_from_slice(&item);
     items
         .into_iter()
@@ -127,7 +127,7 @@ fn list_in(items: Vec<Bytes>, what: &'static str) -> Result<Vec<RawJson>, Malfor
         .collect()
 }
 
-/// Without `before`, returns all owners.
+/// Returns the owners whose lists changed since `before`, or all owners without `before`.
 pub(crate) fn own_lists_out(before: Option<&OwnLists>, now: &OwnLists) -> Vec<wire::OwnLists> {
     let owner = |owner: &ListOwner| {
         let [tools, resources, prompts] = now.get(owner).copied().unwrap_or_default();

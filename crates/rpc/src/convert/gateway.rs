@@ -20,7 +20,7 @@ pub(crate) fn open_out(open: OpenSession, relayed: bool) -> wire::Open {
     let transport = match open.transport {
         SessionTransport::Streamable => wire::Transport::Streamable,
         SessionTransport::SingleStream => wire::Transport::SingleStream,
-        // A task's session begins with its call.
+        // Not sent: a task's session is opened together with its call.
         SessionTransport::Task => wire::Transport::Unspecified,
     };
     wire::Open {
@@ -91,7 +91,8 @@ pub(crate) fn item_out(flight: u64, item: StreamItem, cursor: &mut EventId) -> w
             data,
             in_passing: false,
         }),
-        // An older edge sends this event to its client under the ID that the client already has.
+        // An older edge does not know `in_passing`, and takes this for an event. The id is one that
+        // its client already has.
         StreamItem::Passing { data } => Kind::Event(item::Event {
             id: Some(event_id_out(*cursor)),
             data,

@@ -1,4 +1,4 @@
-//! Tasks, and requests about them.
+//! Converts tasks, and requests about them.
 
 use bytes::Bytes;
 use shoal_ports::{

@@ -137,7 +137,8 @@ proptest! {
         same(&back, &post);
     }
 
-    /// Only the worker counts, and only if the request runs once.
+    /// Edges of versions 4 and 5 send a plan. Nodes use only its worker, and only if the request
+    /// runs once.
     #[test]
     fn plans_of_earlier_edges(request in request(), binding in binding(), repeat in repeat()) {
         let body = Body::Single(Message::Request(request));
@@ -187,7 +188,7 @@ proptest! {
             (StreamItem::Event { id, .. } | StreamItem::Prime { id, .. }, _) => {
                 assert_eq!(cursor, *id);
             }
-            // An older release sees an event that leaves the client's position unchanged.
+            // An older edge sees an event that leaves the client's position unchanged.
             (StreamItem::Passing { data }, Some(node::item::Kind::Event(event))) => {
                 assert_eq!((event.id, &event.data), (Some(event_id_out(id)), data));
                 assert_eq!(cursor, id);

@@ -19,7 +19,6 @@ use crate::link::outbox::Outbox;
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::node::v1::{Detach, EdgeFrame, Item};
 
-/// When callers should retry if the link cannot carry their request now.
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 pub(super) struct Link {
@@ -33,7 +32,7 @@ pub(super) struct Link {
 
 enum PendingRequest {
     Asked(oneshot::Sender<Reply>),
-    /// Takes the stream's items, whose number the credit given to the peer bounds.
+    /// Takes the stream's items. The credit that the peer has limits their number.
     Streaming(LazySender<Passed>),
 }
 
@@ -130,7 +129,7 @@ impl Link {
         }
     }
 
-    /// Gives a request its first answer. A stream continues from there.
+    /// Ends a request with its answer.
     pub(super) fn reply(&self, number: u64, reply: Reply) {
         let asked = match &mut *self.flights.lock() {
             Some(flights) => flights.remove(&number),
@@ -176,7 +175,7 @@ impl Link {
 
     pub(super) fn detach(&self, number: u64) {
         self.forget(number);
-        // Queued for the same flight, because fragments of the request may still be waiting before it. A short frame
+        // Sent in the same flight, because it must follow fragments of the request that still wait. A short frame
         // always fits.
         let _ = (self.outbox).push(number, Frame::Detach(Detach { flight: number }));
     }

@@ -24,10 +24,7 @@ pub enum Sight {
     Unknown,
 }
 
-/// Probes whether a node's process is alive, for about the handshake timeout. `from` names this
-/// node in logs.
-///
-/// # Cancel safety
+/// Probes whether a node's process is alive, for about the handshake timeout. `from` names this node in logs.
 /// Cancellation safe.
 pub async fn look_for(from: &NodeId, node: &NodeId, address: &str, config: &LinkConfig) -> Sight {
     for dialled in 0..DIALS {
@@ -42,7 +39,7 @@ pub async fn look_for(from: &NodeId, node: &NodeId, address: &str, config: &Link
                 ));
                 return match there.welcome.node.as_str() {
                     found if found == node.as_str() => Sight::There,
-                    // Without a name, the node may be the right one.
+                    // A node that does not give its id may be the right one.
                     "" => Sight::Unknown,
                     _ => Sight::Gone,
                 };

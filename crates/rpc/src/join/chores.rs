@@ -100,8 +100,8 @@ impl Chores {
         }
     }
 
-    /// Returns the answer of the next finished chore if it is a subscription. Pends without chores.
-    /// Cancellation safe.
+    /// Waits for a chore to finish, and returns its answer if it was a subscription. Pends without
+    /// chores. Cancellation safe.
     pub(super) async fn next(&mut self) -> Option<Subscribed> {
         let Some(outcome) = self.running.next().await else {
             return std::future::pending().await;

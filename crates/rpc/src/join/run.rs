@@ -20,8 +20,7 @@ use crate::link::meter::Up;
 const LOOK: Duration = Duration::from_millis(100);
 const TIDY: Duration = Duration::from_secs(1);
 
-/// The least life of a link that counts as a success, because a peer may refuse this worker after
-/// each welcome.
+/// A link succeeds if it lives this long, because a peer may refuse this worker after each welcome.
 const LASTED: Duration = Duration::from_secs(1);
 
 pub(super) struct Runner {

@@ -54,8 +54,7 @@ impl ServedCalls {
         !self.flights.values().any(ServedCall::is_read)
     }
 
-    /// Whether no node needs this worker's calls, because other nodes' sessions may move to this
-    /// node.
+    /// Whether no call is open, also of other nodes, because their sessions may move to this node.
     pub(super) fn is_done(&self) -> bool {
         self.is_idle() && self.joining.worker.open_calls() == 0
     }
@@ -110,7 +109,8 @@ impl ServedCalls {
         }
     }
 
-    /// A node of an earlier release controls a call right after attaching.
+    /// Returns a call that its node controls. Polls its start first, because a node of an earlier
+    /// release controls a call right after attaching.
     pub(super) fn steered(&mut self, number: u64) -> Option<&mut ServedCall> {
         let flight = self.flights.get_mut(&number)?;
         flight.begin();

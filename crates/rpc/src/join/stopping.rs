@@ -14,7 +14,8 @@ impl Stopping {
         }));
     }
 
-    /// Pends if no tool is running. Cancellation safe.
+    /// Returns the flight of the next tool that has stopped. Pends if no tool is running.
+    /// Cancellation safe.
     pub(super) async fn next(&mut self) -> u64 {
         match self.0.next().await {
             Some(flight) => flight,

@@ -5,7 +5,8 @@ use shoal_ports::Worker;
 use shoal_protocol::RpcError;
 use tokio::sync::Mutex;
 
-/// Counts the subscriptions to each resource over all links. The worker has at most one for each.
+/// Counts the subscriptions to each resource over all links. The worker itself gets at most one for
+/// each resource.
 #[derive(Default)]
 pub(super) struct Subscriptions {
     // Locked during a request to the worker, so that changes keep their order.

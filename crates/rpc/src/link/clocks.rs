@@ -1,7 +1,7 @@
 //! Measures, for operators only, how far peers' clocks are from this process's clock.
 //!
-//! A pong repeats the time of its ping and adds the peer's time. Half of the round trip is
-//! uncertain.
+//! A pong repeats the time of its ping and adds the peer's time. The difference is uncertain by
+//! half of the round trip.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 /// In microseconds. A longer round trip means that a process was suspended.
 const LONGEST_US: u64 = 10_000_000;
 
-/// Each link's last minimum difference, in microseconds.
+/// The least possible difference that each link measured last, in microseconds.
 static LINKS: LazyLock<Mutex<HashMap<u64, u64>>> = LazyLock::new(Mutex::default);
 static NEXT: AtomicU64 = AtomicU64::new(0);
 

@@ -1,4 +1,4 @@
-/// A frame's credit besides its payload.
+/// The credit that each frame takes besides its payload.
 const FRAME_COST: u64 = 256;
 
 pub(crate) fn cost(payload: usize) -> u64 {

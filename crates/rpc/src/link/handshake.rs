@@ -22,7 +22,8 @@ pub(crate) struct Welcomed<F, O, W> {
     pub(crate) outbox: Arc<Outbox<O>>,
 }
 
-/// Dials, calls `link` and says hello. `read` extracts the welcome from the first frame.
+/// Dials, opens the stream by `link` and says hello. `read` extracts the welcome from the first
+/// frame.
 pub(crate) async fn dial<F, O, W, L>(
     address: &str,
     config: &LinkConfig,

@@ -46,12 +46,11 @@ where
         }
     }
 
-    /// Sets the agreed version. Before that, only first frames may arrive.
+    /// Sets the agreed version, which says whether batches may arrive.
     pub(crate) fn open(&mut self, version: u32) {
         self.batches = version >= BATCHES;
     }
 
-    /// Pings a silent peer. Yields `Ok` at signs of life, and an error when to give the peer up.
     pub(crate) fn pulse(
         &self,
         config: &LinkConfig,
@@ -92,7 +91,7 @@ where
         }
     }
 
-    /// Returns the frame if it is not the link's own.
+    /// Returns the frame if it belongs to the contract. Handles the link's own frames.
     fn handle(&mut self, frame: F, in_batch: bool) -> Result<Option<F>, LinkError> {
         let own = match frame.sort() {
             Sorted::Contract(frame) => return Ok(Some(frame)),

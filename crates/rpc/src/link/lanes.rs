@@ -23,11 +23,11 @@ impl<F> QueuedFrame<F> {
 pub(super) struct DueFragment<F> {
     pub(super) fragment: F,
     pub(super) bytes: usize,
-    /// Short frames, with lengths, that waited behind this last fragment of a frame.
+    /// Short frames of the same flight, with their lengths, that waited behind this last fragment.
     pub(super) freed: Vec<(F, usize)>,
 }
 
-/// One queue for each flight, with the frames that must stay behind its long frames.
+/// A queue for each flight with long frames, for these and for the frames that must stay behind them.
 pub(super) struct Lanes<F> {
     lanes: VecDeque<Lane<F>>,
     flights: HashSet<u64>,
@@ -36,7 +36,7 @@ pub(super) struct Lanes<F> {
 struct Lane<F> {
     flight: u64,
     rest: Bytes,
-    /// Short frames to send before the first fragment, because some may be of the same flight.
+    /// The first fragment waits until this many short frames were sent in all, because some may be of the same flight.
     after: u64,
     behind: VecDeque<QueuedFrame<F>>,
 }
@@ -61,7 +61,8 @@ impl<F: Frame> Lanes<F> {
         !self.flights.is_empty() && self.flights.contains(&flight)
     }
 
-    /// Queues a long frame, or any frame of a flight that has a lane. `pushed` short frames go before it.
+    /// Queues a long frame, or any frame of a flight that has a lane. A new lane waits until `pushed` short frames were
+    /// sent.
     pub(super) fn push(&mut self, flight: u64, frame: QueuedFrame<F>, pushed: u64) {
         if self.hold(flight) {
             let lane = self.lanes.iter_mut().find(|lane| lane.flight == flight);
@@ -81,8 +82,8 @@ impl<F: Frame> Lanes<F> {
         }
     }
 
-    /// Returns the next fragment, if `sent` short frames suffice before it. Only the first [`LANES`] lanes take turns,
-    /// because the receiver joins no more at a time.
+    /// Returns a fragment of the next lane that may send after `sent` short frames. Only the first [`LANES`] lanes take
+    /// turns, because the receiver joins no more at a time.
     pub(super) fn next(&mut self, sent: u64) -> Option<DueFragment<F>> {
         let mut turns = self.lanes.iter().take(LANES);
         let turn = turns.position(|lane| lane.after <= sent)?;
@@ -128,7 +129,7 @@ impl<F: Frame> Lanes<F> {
         freed
     }
 
-    /// Sets how many short frames go before a lane that continues behind freed frames.
+    /// Sets how many short frames must be sent before a lane that continues behind freed frames.
     pub(super) fn resume_after(&mut self, pushed: u64) {
         if let Some(lane) = self.lanes.back_mut().filter(|lane| lane.after == u64::MAX) {
             lane.after = pushed;

@@ -59,9 +59,6 @@ impl<F: Frame> Outbox<F> {
     }
 
     /// Like [`push`](Self::push), but not if the outbox [is full](Self::is_full).
-    ///
-    /// # Errors
-    /// Like [`push`](Self::push).
     pub(crate) fn push_with_room(
         &self,
         flight: u64,
@@ -105,7 +102,7 @@ impl<F: Frame> Outbox<F> {
         Ok(Pushed::Queued)
     }
 
-    /// Queues a frame before other frames of its flight.
+    /// Queues a frame with the short frames, even if long frames of its flight are waiting.
     pub(crate) fn push_now(&self, frame: impl Into<F>) {
         let frame = frame.into();
         let bytes = frame.encoded_len();

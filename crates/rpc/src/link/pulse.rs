@@ -42,7 +42,7 @@ impl Heard {
     }
 }
 
-/// Pings a silent peer. Yields `Ok` at signs of life, and an error when to give the peer up.
+/// Pings a silent peer. Yields `Ok` at signs of life, and an error when the peer is to be given up.
 pub(crate) fn pulse<F: Frame>(
     config: &LinkConfig,
     heard: Heard,

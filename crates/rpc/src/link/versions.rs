@@ -7,9 +7,10 @@ pub(crate) const HIGHEST: u32 = 6;
 pub(crate) const BATCHES: u32 = 2;
 /// Adds calls' requests for session state.
 pub(crate) const STATE: u32 = 3;
-/// Adds reports that a stopped call's tool has stopped.
+/// Adds reports that the tool of a cancelled or timed-out call has stopped.
 pub(crate) const STOPS: u32 = 5;
-/// Adds edges' bindings; the session's owner plans. Versions 4 and 5 had edges' plans.
+/// Adds bindings: edges bind calls to workers, and the session's owner plans them. In versions 4
+/// and 5, edges sent plans.
 pub(crate) const BINDINGS: u32 = 6;
 /// Adds typed requests about tasks, and about the end of calls.
 pub(crate) const TASKS: u32 = 6;

@@ -17,7 +17,6 @@ use crate::link::versions;
 use crate::proto::node::v1::session_frame::Frame;
 use crate::proto::node::v1::{Accepted, Closed, End, Failed, Json, SessionFrame, StreamBegan};
 
-/// When callers should retry if the link's queue is full.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 pub(super) struct Answering {
@@ -58,8 +57,7 @@ impl Answering {
         }
     }
 
-    /// Refuses the request, which is then not carried out, if the edge does not read its earlier
-    /// answers.
+    /// Refuses the request before it is carried out, if the edge does not read its earlier answers.
     pub(super) fn refused(&self) -> bool {
         let full = self.outbox.is_full();
         if full {
@@ -68,7 +66,7 @@ impl Answering {
         full
     }
 
-    /// `once` means that the delivery must not be repeated.
+    /// `once` means that the edge must not repeat the delivery. Its answer is therefore sent even if the queue is full.
     pub(super) async fn delivered(
         self,
         delivered: Option<Result<Delivered, GatewayError>>,
@@ -149,8 +147,8 @@ impl Answering {
         }
     }
 
-    /// Sends an answer as one frame, which takes no credit. If the edge does not read, the limit of the link's queue
-    /// refuses answers, and the edge may repeat those requests.
+    /// Sends an answer as one frame, without credit. If the queue is full because the edge does not read, sends an
+    /// error, and the edge may repeat the request.
     fn with_room(&self, frame: Frame) {
         match (self.outbox).push_with_room(self.number, frame) {
             Ok(Pushed::Queued | Pushed::Dropped) => self.done.store(true, Ordering::Relaxed),

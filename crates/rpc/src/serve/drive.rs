@@ -66,7 +66,8 @@ impl Drive {
         }
     }
 
-    /// Posted messages outlive the link, streams do not.
+    /// When the link ends, requests that a session has accepted run on. Other requests and streams
+    /// are dropped.
     pub(super) async fn run(self, mut inbox: EdgeInbox) {
         let up = Up::new(LinkKind::Gateway);
         let closing = stream::once(self.shared.closing.clone().cancelled_owned());
@@ -102,7 +103,7 @@ impl Drive {
                 };
                 let gateway = self.shared.gateways.of(relayed);
                 let once = post.is_bound();
-                // A task's future moves several times before it runs.
+                // Boxed, because a task's future moves several times before it runs.
                 tokio::spawn(Box::pin(async move {
                     let delivered = answering.wait(gateway.deliver(&to, post)).await;
                     answering.delivered(delivered, once).await;

@@ -18,10 +18,10 @@ use super::error::refusal;
 use super::stream::Accepted;
 use super::{Standing, Tls};
 
-/// Further connections wait in the kernel's queue.
+/// Maximum concurrent handshakes. Further connections wait in the kernel's queue.
 const HANDSHAKES: usize = 1024;
 const READY: usize = 64;
-/// Follows a failure to accept, such as for want of file descriptors.
+/// The pause after a failure to accept, such as for want of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// The first byte of a TLS handshake; HTTP/2 begins with a letter.

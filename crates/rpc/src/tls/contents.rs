@@ -10,7 +10,7 @@ use shoal_ports::read_file;
 
 use super::error::{CERTIFICATE, KEY, TlsError};
 
-/// An authority's bundle has a few hundred thousand bytes.
+/// Maximum bytes of a file. An authority's bundle has a few hundred thousand.
 const LONGEST: u64 = 4 << 20;
 
 #[derive(PartialEq, Eq)]

@@ -39,7 +39,7 @@ impl TlsError {
     }
 }
 
-/// The text follows "it".
+/// Describes the fault in words that follow "it".
 pub(super) fn fault(error: &CertificateError) -> String {
     match error {
         CertificateError::ExpiredContext { time, not_after } => {

@@ -121,8 +121,7 @@ impl ListenerFiles {
     }
 }
 
-/// Returns the validity of a certificate that is valid now. Only clients need to trust its
-/// authority.
+/// Returns the validity of a certificate that is valid now. Its authority need not be trusted here, only by clients.
 fn validity(
     chain: &[CertificateDer<'static>],
     provider: &Arc<CryptoProvider>,

@@ -1,5 +1,5 @@
-//! The authority may issue certificates to processes outside the cluster, so clients' certificates
-//! need its name.
+//! The authority may also issue certificates to processes outside the cluster, so a client's
+//! certificate must carry the cluster's name.
 
 use std::sync::Arc;
 

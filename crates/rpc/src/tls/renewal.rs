@@ -1,5 +1,5 @@
-//! Files are compared by content, because Kubernetes swaps their directory and other tools write in
-//! place.
+//! Rereads certificate files and compares their contents, because Kubernetes swaps their directory
+//! and other tools write in place.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::validity::Validity;
 pub(super) trait Source: Send + Sync + 'static {
     type Made: Send + Sync + 'static;
 
-    /// Follows "a new certificate of" in the log.
+    /// The words after "a new certificate of" in the log.
     fn whose(&self) -> &str;
     fn read(&self) -> Result<Contents, TlsError>;
     fn make(&self, contents: &Contents) -> Result<Self::Made, TlsError>;

@@ -50,7 +50,7 @@ impl Standing {
         info.map(|info| info.standing.clone()).unwrap_or_default()
     }
 
-    /// Returns why the peer may not work for `pool`, for both sides' logs.
+    /// Returns why the peer may not serve `pool`, for both sides' logs.
     pub(crate) fn refuses(&self, pool: &str) -> Option<String> {
         let Self::Worker(pools) = self else {
             return None;
@@ -62,7 +62,7 @@ impl Standing {
         })
     }
 
-    /// Returns why a node may not use the certificate, to follow "the certificate".
+    /// Returns why a node may not use the certificate, in words that follow "the certificate".
     pub(super) fn no_node(&self) -> Option<String> {
         let Self::Worker(pools) = self else {
             return None;
@@ -73,7 +73,7 @@ impl Standing {
         ))
     }
 
-    /// Refuses and logs a peer whose certificate permits only work.
+    /// Refuses and logs a peer whose certificate is only for workers.
     pub(crate) fn expect_node(&self, what: &str) -> Result<(), Status> {
         let Some(why) = self.no_node() else {
             return Ok(());
@@ -88,7 +88,7 @@ impl Standing {
     }
 }
 
-/// Rejects workers' certificates, because workers do not listen.
+/// Verifies listeners' certificates. Rejects those of workers, because workers do not listen.
 #[derive(Debug)]
 pub(super) struct Nodes {
     inner: Arc<dyn ServerCertVerifier>,

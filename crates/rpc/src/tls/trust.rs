@@ -1,4 +1,5 @@
-//! A listener does not record refusals, because anyone could cause them.
+//! Records with which dialled peers TLS works. A listener records no refusals, because anyone could
+//! cause them.
 
 use std::collections::HashMap;
 use std::sync::Arc;

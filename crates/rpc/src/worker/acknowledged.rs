@@ -5,7 +5,7 @@ use crate::convert::call::id_out;
 use crate::proto::worker::v1::Acknowledge;
 use crate::proto::worker::v1::node_frame::Frame;
 
-/// At this many calls, Shoal tells the worker at once.
+/// At this many calls, the node tells the worker at once.
 const MOST: usize = 64;
 
 /// Calls whose results the worker may drop. The next load report tells the worker, which saves a
@@ -14,7 +14,7 @@ const MOST: usize = 64;
 pub(super) struct Acknowledged(Mutex<Vec<CallId>>);
 
 impl Acknowledged {
-    /// Returns the frame for the worker, if it is due.
+    /// Adds a call. Returns the frame for the worker, if it is due.
     pub(super) fn add(&self, call: CallId) -> Option<Frame> {
         let mut calls = self.0.lock();
         calls.push(call);

@@ -70,7 +70,8 @@ impl Drive {
 
     pub(super) async fn next(&mut self) -> Result<Said, LinkError> {
         loop {
-            // Received frames alone do not use the task's budget.
+            // Receiving frames spends none of Tokio's task budget. Spend it here, so that a busy
+            // link lets other tasks run.
             tokio::task::consume_budget().await;
             tokio::select! {
                 biased;

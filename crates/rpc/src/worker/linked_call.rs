@@ -11,7 +11,7 @@ use crate::proto::worker::v1::Event;
 
 pub(super) struct LinkedCall {
     pub(super) number: u64,
-    /// The flight starts a call, so it adds to the worker's load.
+    /// Whether the flight starts a call, which adds to the worker's load.
     pub(super) is_start: bool,
     state: Mutex<State>,
 }
@@ -58,11 +58,11 @@ pub(super) enum Holder {
     Both,
 }
 
-/// The frame to send to the worker after a part of the flight was dropped.
+/// The use of a flight after a part of it was dropped. It decides the frame to the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Left {
     Held,
-    /// The events are no longer read.
+    /// The call is still controlled, but its events are no longer read.
     Steered,
     Empty,
 }
@@ -90,7 +90,7 @@ impl LinkedCall {
         }
     }
 
-    /// `name` is the worker's name for this reader, or 0.
+    /// Records that the worker has accepted the call. `name` is the worker's name for this reader, or 0.
     pub(super) fn accepted(&self, name: u64) {
         self.change(|state| state.run(name));
     }
@@ -168,8 +168,8 @@ impl LinkedCall {
         self.state.lock().name
     }
 
-    /// Records a sent answer. The receiver gets whether its question was open. `None` if the call
-    /// has ended or another reader replaced this one.
+    /// Records a sent answer. The receiver gets whether the answered question was open. `None` if the call has ended or
+    /// another reader replaced this one.
     pub(super) fn answers(&self, ask: AskId) -> Option<oneshot::Receiver<bool>> {
         let mut state = self.state.lock();
         let (taken, fate) = oneshot::channel();
@@ -208,14 +208,14 @@ impl LinkedCall {
         }
     }
 
-    /// Returns the flight's first event, if any, or the worker's refusal.
+    /// Waits for the worker's first frame. Returns the worker's refusal, or the call's end if no other event came
+    /// before.
     pub(super) fn poll_opened(
         &self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Event>, CallFailure>> {
         let mut state = self.state.lock();
         if let Some(event) = &state.first {
-            // The call's end is its only event.
             let alone = event.sequence == 1 && is_end(event);
             return Poll::Ready(Ok(if alone { state.first.take() } else { None }));
         }

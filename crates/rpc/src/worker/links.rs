@@ -57,7 +57,7 @@ pub(super) struct WorkerLinksInner {
 
 struct LinkedWorker {
     peer: Arc<WorkerPeer>,
-    /// The dispatcher knows the worker.
+    /// Whether the dispatcher knows the worker.
     added: bool,
 }
 
@@ -85,8 +85,8 @@ impl WorkerLinksInner {
         Some(pool)
     }
 
-    /// If the worker has restarted, gives up its former state, because the worker has forgotten its
-    /// calls.
+    /// Returns the state of a worker. If the worker has restarted, gives up its former state, because the worker has
+    /// forgotten its calls.
     pub(super) fn peer(&self, id: &WorkerId, incarnation: u64) -> Arc<WorkerPeer> {
         let mut peers = self.peers.lock();
         if let Some(entry) = peers.get(id)
@@ -174,8 +174,8 @@ impl WorkerLinksInner {
         Ok(())
     }
 
-    /// Removes a worker that said goodbye, and reads its refusals of late calls. This side ends the
-    /// link last, because the worker's process exits then.
+    /// Removes a worker that said goodbye, and reads its refusals of late calls. This side ends the link last, because
+    /// the worker's process exits once the link has ended.
     async fn part(&self, drive: &mut Drive) {
         drive.peer.part();
         self.remove(&drive.peer);

@@ -30,7 +30,7 @@ pub(super) struct WorkerPeer {
     pub(super) own_lists: watch::Sender<OwnLists>,
     pub(super) gauge: Arc<Gauge>,
     acknowledged: Acknowledged,
-    /// The worker's last reported number; `None` without a ledger.
+    /// The worker's last reported ledger number; `None` without a ledger.
     ledger: Mutex<Option<u64>>,
     /// Identifies this state to the worker.
     memory: u64,
@@ -174,8 +174,8 @@ impl WorkerPeer {
         Some(link)
     }
 
-    /// Ends the link with this number, or any link, together with its flights. Returns whether the
-    /// worker had such a link.
+    /// Ends the link with this number, or any link if `None`, together with its flights. Returns
+    /// whether the worker had such a link.
     pub(super) fn broke(&self, number: Option<u64>) -> bool {
         let mut state = self.state.lock();
         let link = match &state.link_state {
@@ -210,7 +210,6 @@ impl WorkerPeer {
         true
     }
 
-    /// After the goodbye, no new calls start.
     pub(super) fn part(&self) {
         let mut state = self.state.lock();
         state.link_state = match std::mem::replace(&mut state.link_state, LinkState::Gone) {

@@ -50,7 +50,7 @@ pub(super) async fn opened(
     })
 }
 
-/// A flight's events or its control. Releases its part on drop.
+/// The events of a flight, its control, or both. Releases what it has of the flight on drop.
 struct CallShare {
     link: Arc<Link>,
     flight: Arc<LinkedCall>,

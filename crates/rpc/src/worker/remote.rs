@@ -17,7 +17,6 @@ use crate::convert::call::{attach_out, call_out};
 use crate::proto::worker::v1::Start;
 use crate::proto::worker::v1::node_frame::Frame;
 
-/// When callers should retry if the link's queue is full.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// A worker of another process.
@@ -37,8 +36,8 @@ impl RemoteWorker {
         Self { peer }
     }
 
-    /// Opens a flight for a call that may be running, and counts it as lost if the frame cannot be
-    /// sent.
+    /// Opens a flight for a call that may be running. If the frame cannot be sent, returns a call
+    /// whose connection is lost.
     async fn open_or_lose(
         &self,
         frame: impl FnOnce(u64) -> Frame,
@@ -55,7 +54,7 @@ impl RemoteWorker {
     }
 }
 
-/// Counts a call that another node starts at the worker.
+/// Counts a call that another node starts at the worker, until dropped.
 struct ExpectedCall(Arc<WorkerPeer>);
 
 impl Drop for ExpectedCall {
@@ -145,7 +144,7 @@ impl Worker for RemoteWorker {
     }
 }
 
-/// Only the worker may refuse a call that is `bound` to it.
+/// Turns a refusal of a bound call into `WorkerAway`, because only the worker may refuse it.
 fn unsent(bound: bool, failure: CallFailure) -> CallFailure {
     match failure {
         CallFailure::NotExecuted { reason } | CallFailure::Overloaded { reason, .. } if bound => {

@@ -1,4 +1,4 @@
-//! The generated code of the workers in other languages against the contracts.
+//! Compares the generated code of workers in other languages with the contracts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use protox::prost::Message as _;
 use protox::prost_reflect::prost_types::FileDescriptorProto;
 
-/// The contracts that the generators compile.
 const CONTRACTS: [&str; 4] = [
     "shoal/types/v1/rpc",
     "shoal/types/v1/link",
@@ -61,7 +60,7 @@ fn compare(contract: &str, generated: &[u8], generator: &str) {
     );
 }
 
-/// Removes what not every compiler adds: comments, and the names of fields in JSON, which follow from the names.
+/// Removes what only some compilers add: comments, and the fields' JSON names, which derive from the field names.
 fn normalized(mut file: FileDescriptorProto) -> FileDescriptorProto {
     file.source_code_info = None;
     let mut messages: Vec<_> = file.message_type.iter_mut().collect();

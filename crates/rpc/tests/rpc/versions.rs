@@ -174,7 +174,7 @@ async fn hear(link: &mut tonic::Streaming<SessionFrame>, waiting: &mut Vec<Sessi
     }
 }
 
-/// Before `in_passing`, an item with a message was an event with an ID from which an edge resumed.
+/// An edge from before `in_passing` takes each item with a message for an event, from whose ID it resumes.
 #[tokio::test]
 async fn an_edge_that_does_not_know_what_passes_takes_it_for_an_event_that_changes_nothing() {
     within(async {
@@ -228,7 +228,7 @@ async fn an_edge_that_does_not_know_what_passes_takes_it_for_an_event_that_chang
     .await;
 }
 
-/// A node of an earlier version would run the call at another worker. The edge learns that the binding does not hold.
+/// A node of an earlier version would run the call at another worker, so the edge gets an error instead.
 #[tokio::test]
 async fn what_an_edge_has_bound_goes_only_to_nodes_that_know_bindings() {
     within(async {

@@ -31,7 +31,8 @@ impl Target {
     }
 }
 
-/// A client can make up names, so a span names only a tool that gave a result.
+/// Returns a new span's name. Only names that the catalog knows are in it, because a client can
+/// make up names.
 pub(super) fn name(method: &Method, target: Option<&Target>) -> String {
     let kind = match (method, target) {
         (Method::Other(_), _) => return OTHER.to_owned(),
@@ -42,7 +43,7 @@ pub(super) fn name(method: &Method, target: Option<&Target>) -> String {
     names::mcp_name(method.as_str(), known)
 }
 
-/// Resources are too many for span names.
+/// Returns a tool's or prompt's name. Resources are too many for span names.
 pub(super) fn named(target: Option<&Target>) -> Option<&str> {
     match target? {
         Target::Tool(name) | Target::Prompt(name) => Some(name),

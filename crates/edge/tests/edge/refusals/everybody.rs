@@ -1,4 +1,4 @@
-//! The same in every revision.
+//! Refusals that are the same in every revision.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -18,7 +18,6 @@ pub(super) struct Row {
     message: String,
 }
 
-/// Reads tables with the columns request, HTTP, code and message.
 fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for line in ROWS.lines() {

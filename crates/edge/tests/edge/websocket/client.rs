@@ -43,7 +43,6 @@ impl Client {
         client
     }
 
-    /// Fails with a refusal's status and text.
     pub(crate) async fn connect_with(
         server: &Server,
         protocols: &[&str],

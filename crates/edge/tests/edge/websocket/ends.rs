@@ -178,8 +178,8 @@ async fn a_client_that_does_not_read_makes_nothing_pile_up() {
             break;
         }
         taken += 1;
-        // Unread data is at most that in both socket buffers, one message that is being written,
-        // and the channel.
+        // Unread data is at most what both socket buffers and the channel can hold, and one message
+        // that is being written.
         assert!(
             taken < 128,
             "{taken} events were taken from a client that does not read"

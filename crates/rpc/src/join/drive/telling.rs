@@ -40,7 +40,8 @@ impl Drive<'_> {
     pub(super) fn tell_own_lists(&mut self) {
         let now = self.own_lists.borrow_and_update().clone();
         let told = self.told_own_lists.replace(now.clone());
-        // An empty report matters only if an earlier link reported owners, which the node keeps until then.
+        // An empty report matters only if an earlier link reported owners, because the node keeps these until the next
+        // report.
         if told.is_none() && now.is_empty() && !self.chores.has_told_own_lists {
             return;
         }

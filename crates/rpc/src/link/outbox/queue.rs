@@ -21,12 +21,12 @@ pub(super) struct Queue<F> {
     /// Whether the next message is a fragment, if there is one.
     fragment_next: bool,
     pub(super) bytes: usize,
-    /// A task may wait for room.
+    /// Whether the queue was full, so that a task may wait for room.
     pub(super) was_full: bool,
     pub(super) stage: Stage,
     last: Option<(F, usize)>,
     pub(super) batches: bool,
-    /// The first frame was sent. It travels alone, because it settles the version.
+    /// Whether the first frame was sent. It travels alone, because it settles the version.
     begun: bool,
     pub(super) max_frame: usize,
     pub(super) waker: Option<Waker>,

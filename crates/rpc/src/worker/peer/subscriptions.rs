@@ -7,7 +7,7 @@ use crate::proto::worker::v1 as wire;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::worker::link::Link;
 
-/// Limits the ended sessions that are remembered for a worker without a link.
+/// The most ended sessions that are remembered for a worker without a link.
 const ENDED_SESSIONS: usize = 4096;
 
 pub(super) struct Request {
@@ -17,7 +17,7 @@ pub(super) struct Request {
 }
 
 impl WorkerPeer {
-    /// Drops the answer's sender if the worker cannot be asked.
+    /// Asks the worker for a subscription. Drops the answer's sender if the worker has no link.
     pub(in crate::worker) fn subscribe(
         &self,
         uri: &str,
@@ -84,7 +84,7 @@ impl WorkerPeer {
         }
     }
 
-    /// After a worker's return, sends it the missed changes, and asks for its updates again.
+    /// When a worker returns, sends it the missed changes, and subscribes again.
     pub(super) fn resume_subscriptions(&self, state: &mut PeerState, link: &Link) {
         for uri in std::mem::take(&mut state.unsubscribed) {
             link.send(0, Frame::Unsubscribe(wire::Unsubscribe { uri }));

@@ -1,4 +1,4 @@
-//! Files that a test may overwrite.
+//! Certificate authorities, and certificate files that a test may overwrite.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -34,7 +34,7 @@ impl Authority {
         self.0.pem()
     }
 
-    /// A certificate that is valid from 2020 to the beginning of 2040.
+    /// Issues a certificate that is valid from 2020 to the beginning of 2040.
     pub(super) fn issue(&self) -> Issued {
         self.issue_with(|_| {})
     }

@@ -1,4 +1,4 @@
-//! Peers without TLS are refused, unless a rollout needs them.
+//! Shoal refuses peers without TLS, unless a rollout allows them.
 
 use super::authority::{Authority, Files, over};
 use super::reached;
@@ -19,7 +19,7 @@ async fn without_leave_nobody_speaks_plaintext() {
     .await;
 }
 
-/// Each process of a rollout reaches those of the adjacent steps.
+/// Processes of adjacent steps reach each other.
 #[tokio::test]
 async fn a_rollout_in_two_steps_loses_nobody() {
     within(async {
