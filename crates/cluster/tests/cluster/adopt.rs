@@ -101,7 +101,7 @@ async fn a_full_node_is_passed_over() {
     assert!(cluster.owner(&to).await.is_some());
 }
 
-/// Loses the node that makes the task, before or after it does, and returns the nodes that were asked.
+/// Loses the node that is asked to make the task: after it made the task if `made`, else before.
 async fn loses(made: bool) {
     let cluster = TestCluster::new();
     let (a, b) = (cluster.node("a").await, cluster.node("b").await);
