@@ -7,9 +7,8 @@ use tokio::time::Instant;
 
 const LOOKS: u32 = 8;
 
-/// A bounded LRU cache of session owners, which saves lookups in the store. Only the store knows the owner; an entry
-/// may be outdated. [`forget_old`](Self::forget_old) removes old entries; otherwise many short sessions would fill the
-/// cache.
+/// A bounded LRU cache of session owners, which saves lookups in the store. Entries may be outdated. Without
+/// [`forget_old`](Self::forget_old), many short sessions would fill the cache.
 pub(crate) struct OwnerCache {
     owners: Cache<SessionId, Remembered>,
     believed_for: Duration,

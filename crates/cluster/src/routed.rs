@@ -49,8 +49,8 @@ pub(crate) const SPREAD: Duration = Duration::from_millis(100);
 ///   [`Unavailable`](GatewayError::Unavailable), unless they may have been carried out.
 ///
 /// When patience runs out, a delivery that may have been carried out and must not repeat gets
-/// [`Unreachable`](GatewayError::Unreachable), others get `Unavailable` with a retry time. If a future is dropped, the
-/// current attempt is dropped with it.
+/// [`Unreachable`](GatewayError::Unreachable); other messages get `Unavailable` with a retry time. If a future is
+/// dropped, the current attempt is dropped with it.
 #[derive(Clone)]
 pub struct RoutedGateway {
     routes: Arc<Routes>,

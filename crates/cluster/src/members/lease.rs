@@ -23,8 +23,8 @@ impl LeaseClock {
     }
 
     /// Records a renewal that started at `asked`, and returns its effect. The first lease counts as kept. A lease that
-    /// lapsed by this node's clock counts as begun anew: a renewal whose answer this node no longer awaits may reach
-    /// the store after the lapse, so the result of the next renewal does not show the lapse.
+    /// lapsed by this node's clock counts as begun anew: an abandoned renewal may reach the store after the lapse, and
+    /// then the store's answer to the next renewal hides the lapse.
     pub(crate) fn renewed(&mut self, asked: Instant, found: Renewal) -> Renewal {
         let first = self.renewed.is_none();
         let found = match found {

@@ -62,8 +62,8 @@ impl Members {
         if pools.elsewhere.set(Box::new(elsewhere)).is_err() {
             return;
         }
-        // Call `elsewhere` first: it makes this node wait for the others' pools, and until they are here, `here` does
-        // not report `is_whole`.
+        // Call `elsewhere` first: it makes this node wait for the others' pools, and meanwhile `here` does not report
+        // `is_whole`.
         self.shared.tell_elsewhere();
         let _ = pools.here.set(Box::new(here));
         let shared = Arc::clone(&self.shared);

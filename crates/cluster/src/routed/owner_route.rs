@@ -47,8 +47,8 @@ impl OwnerRoute {
 }
 
 impl Routes {
-    /// With `insists`, only a direct route counts. Streams insist, because they would stay on the relay. Relays insist,
-    /// because relays must not chain.
+    /// With `insists`, only a direct route counts: a stream would stay on a relay, and a relay must not use another
+    /// relay.
     pub(crate) fn remembered_route(
         &self,
         session: &SessionId,

@@ -142,8 +142,8 @@ impl<'a> Search<'a> {
                 // Not added to `tried`, because the node may still be the relay to the owner.
                 self.is_owned = true;
             } else if !route.is_hinted || self.operation == Operation::Adopt {
-                // After a hint, the node was not asked to take the session, so it may still be asked. A new task has no
-                // owner yet, so its node was asked to take it.
+                // A node that only the hint named was not asked to take the session over, so it may still be asked. For
+                // a new task, which has no owner, the node was asked.
                 self.tried.push(route.asked.clone());
             }
         }

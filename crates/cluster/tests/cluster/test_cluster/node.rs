@@ -347,7 +347,6 @@ impl SessionGateway for ScriptedNode {
     }
 }
 
-/// Returns a task whose id names the node that answers.
 fn task(node: &NodeId) -> Task {
     Task {
         id: node.to_string(),
