@@ -194,7 +194,7 @@ impl AskedIssuer {
         }
     }
 
-    /// Shoal's client name and secret, encoded for `Authorization: Basic` (RFC 6749, 2.3.1).
+    /// Returns Shoal's client id and secret, encoded for `Authorization: Basic` (RFC 6749, 2.3.1).
     fn client(&self) -> Result<(String, String), String> {
         let file = &self.asked.client_secret_file;
         let secret = read_text(file, LONGEST_SECRET);
