@@ -1,4 +1,4 @@
-//! Which keys a call has, which releases share, and which commands it needs.
+//! The keys of a call, which other releases use too, and the commands of a call.
 
 use std::collections::BTreeMap;
 
