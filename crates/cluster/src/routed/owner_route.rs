@@ -124,7 +124,8 @@ impl Routes {
         })
     }
 
-    /// Prefers nodes that have not failed recently.
+    /// Returns the route to the node that takes a session without an owner. Prefers nodes that have not failed
+    /// recently.
     pub(crate) fn taker(&self, session: &SessionId, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         let untried = |node: &Node| !tried.contains(&node.info().id);

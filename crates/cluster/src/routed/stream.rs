@@ -24,7 +24,7 @@ struct Outliving {
     from: Source,
     /// When this owner was found, and the client's position at that time.
     found: (Instant, EventId),
-    /// The state of a move. Boxed, because few streams move.
+    /// Boxed, because few streams move.
     moves: Option<Box<Moves>>,
 }
 
