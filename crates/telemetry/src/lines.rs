@@ -26,7 +26,6 @@ pub(crate) trait Output: Send + 'static {
 #[derive(Debug)]
 struct Queue {
     limit: usize,
-    /// How long the writer gathers lines.
     gather: Duration,
     state: Mutex<State>,
     news: Condvar,

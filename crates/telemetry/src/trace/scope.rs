@@ -35,7 +35,6 @@ fn span_context(context: &TraceContext) -> SpanContext {
     )
 }
 
-/// The inverse of [`span_context`].
 fn trace_context(context: &SpanContext) -> TraceContext {
     let trace_id = u128::from_be_bytes(context.trace_id().to_bytes());
     let span_id = u64::from_be_bytes(context.span_id().to_bytes());
