@@ -67,7 +67,7 @@ fn search_end(text: &[u8], mut at: usize) -> usize {
     text.len()
 }
 
-/// The bits of quotes and backslashes, the lowest byte first.
+/// Returns 0xff for each quote and backslash, 0 for other bytes, the first byte lowest.
 fn ends(step: &[u8; STEP]) -> u128 {
     u128::from_le_bytes(step.map(|byte| match byte {
         b'"' | b'\\' => 0xff,
