@@ -332,7 +332,7 @@ impl Inner {
     }
 }
 
-/// When a lease began (`lua/contest_lease.lua`).
+/// Reads from a lease's value when the lease began (`lua/contest_lease.lua`).
 fn began(lease: &[u8]) -> Option<&[u8]> {
     lease.split(|byte| *byte == b':').next()
 }
