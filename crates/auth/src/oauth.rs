@@ -92,7 +92,7 @@ pub struct IssuerReport {
     pub keys: Option<usize>,
     /// Seconds since the keys were fetched.
     pub age_seconds: Option<u64>,
-    /// Why the last request to the issuer failed, if so.
+    /// Why the last request to the issuer failed, if it did.
     pub trouble: Option<String>,
 }
 
@@ -177,7 +177,7 @@ impl AccessTokens {
     async fn verify(&self, token: &str, digest: TokenDigest) -> Result<Verified, AuthError> {
         let fault = AuthError::Token;
         let Some(jws) = Jws::of(token) else {
-            // Such a token names no issuer. At most one issuer takes such tokens, so only that issuer sees it.
+            // An opaque token names no issuer. At most one issuer takes such tokens, so only that issuer sees it.
             let mut issuers = self.issuers.iter().filter(|issuer| issuer.takes_opaque);
             let asked = issuers.find_map(|issuer| issuer.asked.as_ref());
             let asked = asked.ok_or_else(|| fault(not_signed(token)))?;

@@ -51,8 +51,8 @@ pub(crate) fn caller(why: &AuthError) {
         AuthError::Proof(fault) => fault.label(),
         AuthError::Invalid => "unknown",
         AuthError::Scope(_) => "scope",
-        // Not logged: clients discover authentication by a request without a token, and an unreachable issuer is logged
-        // elsewhere.
+        // `Missing` and `Unavailable` are not logged: clients discover authentication by a request without a token, and
+        // an unreachable issuer is logged elsewhere.
         AuthError::TooManyProofs { .. } => "proofs",
         AuthError::Missing | AuthError::Unavailable { .. } => return,
     };

@@ -7,8 +7,8 @@ use tokio::time::Instant;
 
 const LOOKS: u32 = 8;
 
-/// A bounded LRU cache of session owners, to save lookups. Entries may be outdated; the store decides. A sweep removes
-/// old entries, because many short sessions would fill it.
+/// A bounded LRU cache of session owners, which saves lookups in the store. Entries may be outdated. Without
+/// [`forget_old`](Self::forget_old), many short sessions would fill the cache.
 pub(crate) struct OwnerCache {
     owners: Cache<SessionId, Remembered>,
     believed_for: Duration,
@@ -23,7 +23,7 @@ struct Remembered {
 }
 
 impl OwnerCache {
-    /// Believes an owner for `believed_for`, and keeps it for `kept_for` more.
+    /// `fresh` returns an owner for `believed_for` after its insertion. `any` returns it for `kept_for` longer.
     pub(crate) fn new(capacity: usize, believed_for: Duration, kept_for: Duration) -> Self {
         let kept_for = believed_for.saturating_add(kept_for);
         Self {
@@ -39,7 +39,7 @@ impl OwnerCache {
         (since.elapsed() < self.believed_for).then_some(owner)
     }
 
-    /// Also returns an outdated owner, as a guess while the store is away.
+    /// Returns an owner even if its entry is outdated, as a guess while the store is away.
     pub(crate) fn any(&self, session: &SessionId) -> Option<NodeId> {
         self.owners.get(session).map(|remembered| remembered.owner)
     }

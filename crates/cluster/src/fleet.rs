@@ -28,10 +28,10 @@ const AT_ONCE: usize = 32;
 /// Number of other nodes whose rates each node follows, so that a lost node's rates survive.
 const FOLLOWED: usize = 2;
 const FOLLOWED_EVERY: Duration = Duration::from_secs(15);
-/// Maximum tools requested of each node. It is high, because only merging shows which are called most.
+/// Maximum tools requested from each node. It is high, because only the merged counts show which tools are called most.
 const MOST_TOOLS: usize = 1_000;
 
-/// Inspects all nodes from this one. Lists the nodes that do not answer in time.
+/// Inspects all nodes from this node. Results name the nodes that did not answer in time.
 pub struct Fleet {
     me: NodeId,
     local: Arc<dyn Inspector>,
@@ -75,7 +75,8 @@ impl Fleet {
         merge::overview(&self.me, self.listed(), answers, lost)
     }
 
-    /// Reads the rates of the next nodes by ID regularly, so that every node has followers.
+    /// Regularly reads the rates of the nodes that follow this one in the order of IDs, so that others know each node's
+    /// rates.
     pub async fn follow(fleet: Weak<Self>) {
         loop {
             tokio::time::sleep(FOLLOWED_EVERY).await;
@@ -96,7 +97,8 @@ impl Fleet {
         nodes
     }
 
-    /// Lists all nodes' tools by name; beyond `limit`, only those called most. See [`Inspector::tools`].
+    /// Lists the tools of all nodes, by name. If there are more than `limit`, lists those that are called most. See
+    /// [`Inspector::tools`].
     pub async fn tools(&self, filter: &str, limit: usize) -> ToolsSeen {
         let filter: Arc<str> = filter.into();
         let answers = self.ask(move |node| {
@@ -106,7 +108,7 @@ impl Fleet {
         merge::tools(answers.await, limit)
     }
 
-    /// Returns a tool that this or another node knows.
+    /// Returns a tool. If this node does not know the tool, asks the other nodes.
     pub async fn tool(&self, name: &str) -> Option<ToolDetail> {
         if let Ok(Some(tool)) = self.local.tool(name).await {
             return Some(tool);
@@ -169,7 +171,7 @@ impl Fleet {
         who_did(answers.await)
     }
 
-    /// Cancels a call. Returns its node, if any.
+    /// Cancels a call. Returns the node that ran it, if any.
     ///
     /// # Errors
     /// If the call may run on a node that did not answer.

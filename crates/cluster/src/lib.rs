@@ -3,7 +3,7 @@
 //! | file | |
 //! |---|---|
 //! | `members.rs`, `view.rs` | this node's lease and announcement, the view of all nodes |
-//! | `placement.rs`, `rendezvous.rs` | the node for a new session, and for one without an owner |
+//! | `placement.rs`, `rendezvous.rs` | the choice of the node for a new session, and for a session without an owner |
 //! | `routed/retry_decision.rs` | the one table of which errors are retried, and how |
 //! | `routed/search.rs` | the search for an owner |
 //! | `routed/stream.rs` | streams that outlive owners |

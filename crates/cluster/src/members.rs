@@ -31,12 +31,12 @@ use crate::view::{Node, View};
 /// Heartbeats in one lease: two renewals may fail before the lease lapses.
 pub(crate) const BEATS: u32 = 3;
 
-/// Owns the sessions under this node's lease.
+/// Checks the sessions that this node owns under its lease.
 #[async_trait]
 pub trait Ownership: Send + Sync + 'static {
-    /// Checks with [`Directory::held`] which sessions this node still owns, after its lease lapsed or another node
-    /// thought it dead. Calls do not overlap. A new reason meanwhile causes another call. The future is dropped when
-    /// the node leaves.
+    /// Checks with [`Directory::held`] which sessions this node still owns. Called after the lease lapsed, or after
+    /// another node thought this node dead. Calls do not overlap; if this happens again during a call, another call
+    /// follows. The future is dropped when the node leaves.
     ///
     /// # Errors
     /// When the store does not answer; the call is then repeated.
@@ -93,7 +93,7 @@ struct MembersInner {
     counted: Mutex<Vec<Registration>>,
 }
 
-/// This node's lease, by its own clock.
+/// This node's lease, by this node's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LeaseStatus {
     /// Whether the lease is valid now.
@@ -105,8 +105,8 @@ pub struct LeaseStatus {
 }
 
 impl Members {
-    /// Takes this node's lease (if `me.session`), announces the node and reads the others. Background tasks repeat
-    /// this; if the store fails later, they keep the last view.
+    /// Takes this node's lease (if `me.session`), announces the node and reads the list of nodes. Background tasks
+    /// repeat this; if the store fails later, they keep the last view.
     ///
     /// # Errors
     /// If the store fails now, because the node cannot own sessions without a lease.
@@ -164,8 +164,8 @@ impl Members {
         self.shared.view.subscribe()
     }
 
-    /// Reads the nodes often until the guard is dropped, because clients wait for a dead owner's
-    /// lease to lapse.
+    /// Reads the list of nodes often until the guard is dropped, because clients wait for a dead owner's lease to
+    /// lapse.
     pub(crate) fn wait(&self) -> WaitGuard<'_> {
         if self.shared.waiting.fetch_add(1, Ordering::Relaxed) == 0 {
             self.shared.refresh_now.notify_one();
@@ -208,7 +208,7 @@ impl Members {
         });
     }
 
-    /// Returns evidence about leases and nodes. Does not keep the membership alive.
+    /// Returns a source of evidence about leases and nodes. It does not keep the membership alive.
     pub fn liveness(&self) -> Arc<dyn Liveness> {
         Arc::new(liveness::Watched(Arc::downgrade(&self.shared)))
     }
@@ -217,7 +217,7 @@ impl Members {
         self.shared.is_gone(node).await
     }
 
-    /// Returns this node's lease, by its own clock.
+    /// Returns this node's lease, by this node's clock.
     pub fn lease(&self) -> LeaseStatus {
         let lease = self.shared.lease.lock();
         let remaining = lease.remaining(Instant::now());
@@ -296,7 +296,7 @@ impl Members {
         shared.tell_left().await;
     }
 
-    /// Reads the nodes soon, because a request named an unknown node.
+    /// Reads the list of nodes soon, because a request named an unknown node.
     pub(crate) fn refresh_soon(&self) {
         self.shared.refresh_now.notify_one();
     }

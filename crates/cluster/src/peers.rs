@@ -14,27 +14,26 @@ pub trait Peers: Send + Sync + 'static {
     /// connections.
     fn connect(&self, node: &NodeInfo) -> PeerGateways;
 
-    /// Probes briefly whether a node's process is alive. It is gone if its address refuses connections or another
-    /// process answers. A slow, partitioned or stopped node counts as unknown.
+    /// Probes briefly whether a node's process is alive. The process is gone if the address refuses connections or
+    /// another process answers there. A slow, partitioned or stopped node counts as unknown.
     async fn look_for(&self, node: &NodeInfo) -> Sight;
 }
 
 /// The two gateways to another node. If the link breaks, requests over both fail with
 /// [`Unreachable`](shoal_ports::GatewayError::Unreachable), or with [`Unsent`](shoal_ports::GatewayError::Unsent) if
-/// they did not leave. Streams end with [`Moved`](shoal_ports::StreamItem::Moved).
+/// they were not sent. Streams end with [`Moved`](shoal_ports::StreamItem::Moved).
 #[derive(Clone)]
 pub struct PeerGateways {
-    /// Leads to the node's own sessions; answers `Moved` for others.
+    /// Leads to the node's own sessions. For other sessions, it answers `Moved`.
     pub own: Arc<dyn SessionGateway>,
-    /// Leads through the node to the owner, by its
-    /// [`RoutedGateway::relay`](crate::RoutedGateway::relay).
+    /// Leads to the session's owner through the node's [`RoutedGateway::relay`](crate::RoutedGateway::relay).
     pub relay: Arc<dyn SessionGateway>,
 }
 
 pub(crate) struct Peer {
     /// `None` for this node itself.
     pub(crate) gateways: Option<PeerGateways>,
-    /// Sessions that this node placed there since the last announcement.
+    /// Sessions that this node placed on the peer since the peer's last announcement.
     pub(crate) placed: AtomicU64,
     /// When the link last failed, in microseconds since `known_since`, plus one; 0 if the link works.
     failed: AtomicU64,
@@ -61,7 +60,7 @@ impl Peer {
     }
 
     pub(crate) fn worked(&self) {
-        // These are usually 0. Reading them first leaves the cache line to other cores.
+        // Both are usually 0. A read, unlike a write, leaves the cache line shared with other cores.
         for failure in [&self.failed, &self.gone] {
             if failure.load(Ordering::Relaxed) != 0 {
                 failure.store(0, Ordering::Relaxed);
@@ -85,9 +84,9 @@ impl Peer {
         self.is_recent(&self.gone, recently)
     }
 
-    /// Probes with `look` whether the process is gone. Concurrent callers share a probe. An inconclusive probe does not
-    /// change "gone" for `remembered`, because connections to an ended container soon time out instead of being
-    /// refused.
+    /// Probes with `look` whether the process is gone. Concurrent callers share a probe. For the time `remembered`, an
+    /// inconclusive probe does not revoke an earlier "gone", because connections to an ended container soon time out
+    /// instead of being refused.
     pub(crate) async fn is_gone(
         &self,
         look: impl Future<Output = Sight>,

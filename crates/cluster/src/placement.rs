@@ -7,9 +7,9 @@ use rand::seq::IteratorRandom as _;
 
 use crate::view::{Node, View};
 
-/// A node is overloaded if its load is this multiple of the other nodes' average …
+/// A node is overloaded if its load exceeds this multiple of the other nodes' average by more than [`AND_MORE`].
 const TIMES_THE_OTHERS: u64 = 2;
-/// … and exceeds it by this much: about as many sessions may arrive between updates.
+/// About as many sessions may arrive between two announcements.
 const AND_MORE: u64 = 1_000;
 
 pub(crate) fn choose<'a>(
@@ -24,7 +24,8 @@ pub(crate) fn choose<'a>(
     }
     let takers = view.nodes().filter(|node| may(node));
     let mut drawn = takers.choose_multiple(rng, 2);
-    // The drawn nodes are in the view's order, which is the same at every edge.
+    // Of two nodes with equal load, the first is chosen. The draw keeps the view's order, so without this, all edges
+    // would choose the same node.
     if rng.random() {
         drawn.reverse();
     }

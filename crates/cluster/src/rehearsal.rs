@@ -37,7 +37,7 @@ impl Placer {
         }
     }
 
-    /// Takes the list of nodes `at` this time after the start. Times must not decrease.
+    /// Takes the list of nodes that the edge reads at the time `at` after its start. Times must not decrease.
     pub fn hear(&mut self, listed: Vec<NodeInfo>, at: Duration) {
         let rules = Rules {
             now: self.begun + at,
@@ -88,12 +88,12 @@ pub fn node(name: &str, session: bool, sessions: u64) -> NodeInfo {
     }
 }
 
-/// Returns how often an edge reads so many nodes.
+/// Returns the interval at which an edge reads the list of so many nodes.
 pub fn look_every(nodes: usize) -> Duration {
     look(MembersConfig::default().refresh, nodes)
 }
 
-/// Returns how often an edge reads so many nodes while a request waits for one.
+/// Returns the interval at which an edge reads the list of so many nodes while a request waits for one of them.
 pub fn look_closely_every(nodes: usize) -> Duration {
     look(CLOSELY, nodes)
 }

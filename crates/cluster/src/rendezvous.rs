@@ -1,9 +1,10 @@
-//! Chooses the node that takes a session without an owner, so that all observers of the same nodes agree. By rendezvous
-//! hashing, the node with the greatest weight wins. A node that comes or goes affects only its own sessions.
+//! Chooses the node that takes a session without an owner. Nodes with the same view choose the same node. By rendezvous
+//! hashing, the node with the greatest weight wins. If a node comes or goes, only the sessions that it wins change
+//! their node.
 
 use shoal_ports::{NodeId, SessionId, stable_hash};
 
-/// The function must stay the same, because nodes of different releases must agree.
+/// This function must stay the same, because nodes of different releases must agree.
 pub(crate) fn weight(session: &SessionId, node: &NodeId) -> u64 {
     let node = node.as_str().bytes();
     let session = session.as_str().bytes();

@@ -45,12 +45,12 @@ pub(crate) const SPREAD: Duration = Duration::from_millis(100);
 /// * After a broken connection, the message goes to the current owner, [repeated](Post::repeated) under the same
 ///   delivery ID.
 /// * Streams continue through a change of owner, without gaps or duplicates.
-/// * While the store is away, only messages that need it fail, with
-///   [`Unavailable`](GatewayError::Unavailable) unless they may have been carried out.
+/// * While the store is away, only messages that need the store fail. They get
+///   [`Unavailable`](GatewayError::Unavailable), unless they may have been carried out.
 ///
 /// When patience runs out, a delivery that may have been carried out and must not repeat gets
-/// [`Unreachable`](GatewayError::Unreachable), others get `Unavailable` with a retry time. If a future is dropped, the
-/// current attempt is dropped with it.
+/// [`Unreachable`](GatewayError::Unreachable); other messages get `Unavailable` with a retry time. If a future is
+/// dropped, the current attempt is dropped with it.
 #[derive(Clone)]
 pub struct RoutedGateway {
     routes: Arc<Routes>,
@@ -88,7 +88,8 @@ impl RoutedGateway {
         }
     }
 
-    /// Returns a gateway for nodes that cannot reach an owner: one attempt, without another relay.
+    /// Returns a gateway for nodes that cannot reach an owner themselves: it makes one attempt, and uses no other
+    /// relay.
     pub fn relay(&self) -> Arc<dyn SessionGateway> {
         Arc::new(Relay::new(Arc::clone(&self.routes)))
     }
@@ -127,7 +128,7 @@ impl SessionGateway for RoutedGateway {
         Ok(self.routes.outlive(to, stream))
     }
 
-    /// If a repeated attempt finds no session, the first attempt ended it.
+    /// If a repeated attempt finds no session, the first attempt ended it, and this succeeds.
     async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
         self.routes.carry(to, &Close, false).await?;
         self.routes.cache.remove(&to.session);
@@ -198,7 +199,7 @@ impl Routes {
         .await
     }
 
-    /// For a repeated request, stops waiting when the owner's announcement lapses.
+    /// If the request is repeated or the link is broken, stops waiting when the owner's announcement lapses.
     async fn first_attempt<E: GatewayRequest>(
         &self,
         route: &owner_route::OwnerRoute,

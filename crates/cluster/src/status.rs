@@ -53,7 +53,7 @@ pub struct RoutingStatus {
 pub struct PauseStatus {
     /// Pauses.
     pub count: u64,
-    /// Median in milliseconds, up to half too large or small.
+    /// Median in milliseconds, up to 50 % too large or too small.
     pub p50_ms: u64,
     /// 99th percentile, as exact as the median.
     pub p99_ms: u64,

@@ -71,7 +71,8 @@ impl Node {
         said.saturating_add(placed)
     }
 
-    /// Sessions that this node placed there count until the announced numbers include them, for at most one interval.
+    /// Takes a new announcement. Sessions that this node placed on the announced node count until the announced numbers
+    /// include them, for at most one interval of announcements.
     fn announced(&self, info: NodeInfo, rules: &Rules<'_>) -> Self {
         let told = info != self.info;
         let counted = rules.now.duration_since(self.counted_since) >= rules.announced_every;
@@ -138,7 +139,7 @@ impl View {
         self.generation
     }
 
-    /// Equal views give the same node.
+    /// Returns the node that takes a session without an owner. Equal views give the same node.
     pub(crate) fn taker(&self, session: &SessionId, may: impl Fn(&Node) -> bool) -> Option<&Node> {
         self.nodes
             .iter()
@@ -146,7 +147,7 @@ impl View {
             .max_by_key(|node| rendezvous::weight(session, &node.info.id))
     }
 
-    /// `me` replaces this node's entry in the store's list.
+    /// Returns the view after a read of the list of nodes. In it, `me` replaces this node's entry.
     pub(crate) fn refreshed(&self, listed: Vec<NodeInfo>, me: NodeInfo, rules: &Rules<'_>) -> Self {
         let mut before: HashMap<&NodeId, &Node> = self
             .nodes

@@ -143,7 +143,7 @@ impl WorkerJoins {
     /// ended in time.
     ///
     /// # Cancel safety
-    /// If the future is dropped, the links stay until this is dropped.
+    /// If the future is dropped, the links stay until the `WorkerJoins` is dropped.
     pub async fn leave(&self, deadline: Instant) -> bool {
         let rounds = self.rounds();
         let leaving = rounds.iter().map(|round| round.leave(deadline));

@@ -134,7 +134,7 @@ impl ServerHandler for ConformanceServer {
         request: GetPromptRequestParams,
         ctx: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        // rmcp's router drops answers to an earlier round.
+        // rmcp's router drops the answers to an earlier round's questions.
         if request.name == prompts::ASKING_PROMPT {
             return prompts::ask_for_context(&ctx, request.input_responses.as_ref());
         }

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 /// Sends `data` as a log message, if the request accepts it.
 ///
-/// Since 2026-07-28, a request names its level in `_meta`. Before, the level belongs to the session, whose
-/// host filters.
+/// Since 2026-07-28, a request names its level in `_meta`. Before, the level belongs to the session, and the host
+/// filters.
 pub(crate) async fn log(
     ctx: &RequestContext<RoleServer>,
     logger: &'static str,

@@ -62,13 +62,13 @@ impl Client {
         client
     }
 
-    /// By the handshake of clients up to 2025-11-25.
+    /// Connects with the handshake of clients up to 2025-11-25.
     pub(crate) async fn connect<H: ServerHandler>(self, server: H) -> Session<H> {
         self.connect_as(server, ClientLifecycleMode::Initialize)
             .await
     }
 
-    /// As clients since 2026-07-28 do.
+    /// Connects as clients since 2026-07-28 do.
     pub(crate) async fn connect_modern<H: ServerHandler>(self, server: H) -> Session<H> {
         let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
         self.connect_as(server, ClientLifecycleMode::Discover { preferred_versions })
@@ -213,7 +213,7 @@ impl<H: ServerHandler> Session<H> {
         context
     }
 
-    /// Without the transport, as a host does.
+    /// Calls the tool without the transport, as a host does.
     pub(crate) async fn call_directly(
         &self,
         tool: &'static str,

@@ -8,7 +8,7 @@ pub(crate) enum Kind {
     Loopback,
     /// Clouds serve instance metadata here, with credentials.
     LinkLocal,
-    /// Instance metadata at other addresses.
+    /// Other addresses at which clouds serve instance metadata.
     Metadata,
     /// Linux treats it as this machine.
     Unspecified,
@@ -31,7 +31,7 @@ impl Kind {
         }
     }
 
-    /// An address that leads to an IPv4 address has the kind of that one.
+    /// Returns an address's kind. For an IPv6 address that leads to an IPv4 address, the latter counts.
     pub(crate) fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => of_v4(address),
@@ -93,7 +93,7 @@ fn of_v6(address: Ipv6Addr) -> Kind {
         // The second was site-local.
         [0xfc00..=0xfdff, ..] | [0xfec0..=0xfeff, ..] => Kind::Private,
         [0xff00..=0xffff, ..] => Kind::Multicast,
-        // Teredo among others; documentation.
+        // The first range contains Teredo. The others are for documentation.
         [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Kind::Reserved,
         // ISATAP (RFC 5214).
         [.., 0 | 0x200, 0x5efe, high, low] => v4(high, low),

@@ -79,7 +79,7 @@ struct Inner {
     settings: ClientSettings,
     named: Named,
     to_named: reqwest::Client,
-    /// For all other targets, which most clients lack.
+    /// For targets that the operator has not named. Few clients have any.
     to_others: OnceLock<reqwest::Client>,
 }
 
@@ -109,10 +109,7 @@ impl Outbound {
         Self { lookup, ..self }
     }
 
-    /// Creates a client for the operator's targets.
-    ///
-    /// # Errors
-    /// The client's files cannot be used.
+    /// Creates a client. `named` are the targets that the operator has named.
     pub fn client(&self, settings: ClientSettings, named: Named) -> Result<Client, String> {
         Ok(Client(Arc::new(Inner {
             to_named: self.build(&settings, ChosenBy::Operator)?,
@@ -134,17 +131,18 @@ impl Outbound {
             .pool_idle_timeout(settings.connection_idle)
             .tcp_keepalive(TCP_KEEP_ALIVE)
             .tcp_nodelay(true)
-            // The reader limits compressed responses, which are unpacked in small pieces.
+            // Asks for uncompressed responses. A compressed one is unpacked in small pieces, and its reader limits the
+            // result.
             .default_headers(HeaderMap::from_iter([(
                 header::ACCEPT_ENCODING,
                 HeaderValue::from_static("identity"),
             )]))
-            // An HTTP/2 connection has some hundred streams, so calls could wait behind listening requests.
+            // An HTTP/2 connection allows some hundred streams, so calls could wait behind listening requests.
             .http1_only()
             .http1_max_headers(MOST_HEADERS)
             .redirect(settings.redirects.policy());
         builder = match self.proxies {
-            // The resolver also resolves the proxy's name.
+            // With a proxy, the resolver resolves the proxy's name, which the operator has chosen.
             true => builder.dns_resolver(self.checking(ChosenBy::Operator)),
             false => builder.dns_resolver(self.checking(chosen)).no_proxy(),
         };

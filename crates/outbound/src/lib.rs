@@ -1,8 +1,8 @@
 //! HTTP clients for servers behind URLs, OpenAPI services, and authorization servers.
 //!
-//! The operator chooses targets in the configuration. A target from elsewhere (a document's `servers`, an
-//! issuer's metadata) must have a public address or one of `outbound.allow`, because it could be anything
-//! that Shoal reaches and its callers do not. Shoal connects to the checked address
+//! The operator chooses targets in the configuration. A target from elsewhere (a document's `servers`, an issuer's
+//! metadata) must have a public address or one of `outbound.allow`, because it could be a server that Shoal reaches and
+//! its callers do not. Shoal connects to the checked address
 //! ([why](../../../docs/adr/0041-targets-that-others-name-are-public.md)).
 //!
 //! | file | part |

@@ -367,7 +367,7 @@ async fn redirects_carry_nothing_to_other_origins() {
         let server = Server::start("127.0.0.1", 0, answer(status, &location, "")).await;
         let target = url(&format!("http://127.0.0.1:{}/", server.at.port()));
         for redirects in [Redirects::None, Redirects::WithinOrigin] {
-            // Even if the operator has named both.
+            // Shoal returns the redirect, even if the operator has named both targets.
             let client = Outbound::default()
                 .client(settings(redirects), Named::All)
                 .unwrap();

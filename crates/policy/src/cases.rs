@@ -45,13 +45,13 @@ pub struct Case {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct CaseSubject {
-    /// Its principal.
+    /// The caller's principal.
     pub principal: String,
-    /// Its scopes.
+    /// The caller's scopes.
     pub scopes: Vec<Arc<str>>,
-    /// The claims of its token.
+    /// The claims of the caller's token.
     pub claims: Map<String, Value>,
-    /// Its client, for example `{ name = "…", version = "…" }`.
+    /// The caller's client, for example `{ name = "…", version = "…" }`.
     pub client: Map<String, Value>,
 }
 
@@ -65,7 +65,7 @@ pub struct CaseTarget {
     pub prompt: Option<String>,
     /// A resource's URI.
     pub resource: Option<String>,
-    /// A resource template as written.
+    /// A resource template, unexpanded.
     pub resource_template: Option<String>,
     /// An extension's method.
     pub method: Option<String>,
@@ -158,7 +158,7 @@ impl Case {
                 name: target,
                 pool: &self.target.pool,
                 item: Some(&item),
-                // Cases may give the same name different annotations.
+                // Decisions are cached for each catalog, and two cases may give the same name different annotations.
                 catalog: number as u64,
             },
         );

@@ -101,7 +101,7 @@ pub struct Rule {
     pub hints: Vec<Hint>,
 }
 
-/// An empty list reads like "none", although a rule without the list applies to all.
+/// Refuses an empty list: it reads like "none", although a rule without the list applies to all.
 fn not_empty<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,

@@ -125,7 +125,7 @@ impl Policy {
         Some(&rule.name)
     }
 
-    /// Reads a caller's facts, usually from a cache. A known grant's memo saves hashing all claims.
+    /// Reads a caller's facts, usually from a cache. The memo of a known grant saves hashing all claims.
     pub fn subject(&self, subject: &Subject<'_>) -> Arc<KnownSubject> {
         let read = subject.read.filter(|_| !self.reads.client);
         let known = read.and_then(Memo::get::<KnownSubject>);
@@ -239,7 +239,7 @@ struct DecisionRef<'a> {
     catalog: u64,
     kind: TargetKind,
     name: &'a str,
-    /// The target's pool, if several may use the same name.
+    /// The pool of a method, because several pools may offer the same method. Empty for other targets.
     pool: &'a str,
 }
 

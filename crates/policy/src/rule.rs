@@ -157,7 +157,7 @@ fn decoded(pattern: &str) -> String {
     folded(&decoded)
 }
 
-/// Through upper case, because some file systems treat `ſ` as a small `S`.
+/// Folds the case through upper case, because some file systems treat `ſ` as a small `S`.
 fn folded(text: &str) -> String {
     let letters = text.chars().flat_map(char::to_uppercase);
     letters.flat_map(char::to_lowercase).collect()

@@ -100,7 +100,7 @@ impl RulesInForce {
         })))
     }
 
-    /// Puts rules in force, unless rules read later are. Returns whether the rules changed.
+    /// Puts rules in force, unless rules that were read later already are. Returns whether the rules changed.
     pub fn put_in_force(&self, read: RulesRead) -> bool {
         let RulesRead(next) = read;
         let mut current = self.current.write();
@@ -108,7 +108,7 @@ impl RulesInForce {
             return false;
         }
         if next.policy.fingerprint() == current.policy.fingerprint() {
-            // Keeps the cached decisions.
+            // Keeps the equal policy, which has cached decisions.
             current.reading = next.reading;
             return false;
         }

@@ -38,7 +38,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Callers that differ only in facts that rules do not read get equal decisions.
+/// The facts about callers that rules read. Callers that differ only in other facts get equal decisions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reads {
     pub(crate) grant: bool,

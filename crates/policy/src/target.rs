@@ -6,13 +6,13 @@ use crate::config::Hint;
 /// The kinds of targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TargetKind {
-    /// A tool, by the clients' name.
+    /// A tool, by the name that clients see.
     Tool,
-    /// A prompt, by the clients' name.
+    /// A prompt, by the name that clients see.
     Prompt,
     /// A resource, by its URI.
     Resource,
-    /// A resource template, as written.
+    /// A resource template, unexpanded.
     ResourceTemplate,
     /// An extension's method.
     Method,
@@ -38,7 +38,7 @@ pub struct Target<'a> {
     pub kind: TargetKind,
     /// The name.
     pub name: &'a str,
-    /// The pool that offers it.
+    /// The pool that offers the target.
     pub pool: &'a str,
     /// The listed target, from which `annotations` are read.
     pub item: Option<&'a RawJson>,

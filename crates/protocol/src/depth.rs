@@ -36,7 +36,7 @@ const STEP: usize = 16;
 /// Returns the position of the quote that ends the string at `start`, or the text's end.
 pub(crate) fn end_of_string(text: &[u8], start: usize) -> usize {
     let mut at = start + 1;
-    // Most strings end within two steps, before a search would pay.
+    // Most strings end within two steps. A search pays only for longer ones.
     for _ in 0..2 {
         let Some(step) = text.get(at..at + STEP).and_then(<[u8]>::first_chunk) else {
             break;
@@ -54,7 +54,7 @@ pub(crate) fn end_of_string(text: &[u8], start: usize) -> usize {
     search_end(text, at)
 }
 
-/// Separate, so that short strings need fewer registers.
+/// A separate function, so that `end_of_string` needs fewer registers.
 #[inline(never)]
 fn search_end(text: &[u8], mut at: usize) -> usize {
     while let Some(next) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
@@ -67,7 +67,7 @@ fn search_end(text: &[u8], mut at: usize) -> usize {
     text.len()
 }
 
-/// The bits of quotes and backslashes, the lowest byte first.
+/// Returns 0xff for each quote and backslash, 0 for other bytes, the first byte lowest.
 fn ends(step: &[u8; STEP]) -> u128 {
     u128::from_le_bytes(step.map(|byte| match byte {
         b'"' | b'\\' => 0xff,

@@ -114,7 +114,7 @@ fn trailing_id(tail: &[u8]) -> Option<&[u8]> {
     Some(&rest[at + NAME.len()..])
 }
 
-/// The id must be unambiguous and stand in the line as a whole.
+/// Reads an id, which must be unambiguous. `spot` removes spaces, so the id must also occur in `line` itself.
 fn read(id: &[u8], line: &[u8]) -> Option<RequestId> {
     let plain = match id {
         [b'"', inner @ .., b'"'] => !inner.iter().any(|byte| matches!(byte, b'"' | b'\\')),

@@ -208,12 +208,12 @@ struct Wire<'a> {
     result: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
     repeated: Option<&'static str>,
-    /// It is unclear which id is the request's.
+    /// Whether there are two ids, so that it is unclear which one is the request's.
     has_two_ids: bool,
 }
 
 impl<'a> Wire<'a> {
-    /// Drops a null result or error beside the other.
+    /// Drops a null `result` beside an `error`, and a null `error` beside a `result`.
     fn without_nulls(self) -> Self {
         let says = |value: &&RawValue| value.get() != "null";
         let error = self.error.filter(says);
@@ -237,7 +237,7 @@ impl<'a> Wire<'a> {
         let known = id.clone().and_then(Result::ok);
         let known = known.filter(|_| !(is_refused && self.has_two_ids));
         let invalid = |message: &str| InvalidMessage::request(known.clone(), message);
-        // Parsers disagree on which of two equal members counts.
+        // Parsers disagree on which of two members of the same name counts.
         if let Some(name) = self.repeated.filter(|_| is_refused) {
             return Err(invalid(&format!(
                 "not a JSON-RPC message: duplicate field `{name}`"

@@ -94,9 +94,9 @@ impl RpcError {
         Self::new(code::INTERNAL_ERROR, message)
     }
 
-    /// Reads a peer's error, even if malformed. A code may be a whole number written as float or text; other
-    /// codes become -32603. An error that is a text becomes the message. If this loses a part and the error
-    /// has no data, the whole error becomes the data.
+    /// Reads a peer's error, even if malformed. A code may be a whole number written as float or text; other codes
+    /// become -32603. An error that is a text becomes the message. If reading loses a part of the error and it has no
+    /// data, the whole error becomes the data.
     pub fn from_json(json: &RawJson) -> Self {
         let Some(object) = RawObject::of(json) else {
             return match json.string() {

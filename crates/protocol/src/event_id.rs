@@ -22,7 +22,7 @@ impl std::fmt::Display for StreamId {
 /// An SSE event's id: unique within its session, and a cursor within its stream.
 ///
 /// It is written as `epoch-stream-sequence` in lower-case hexadecimal. The epoch is random for each log and claim, so
-/// that cursors from elsewhere are recognised. Sequences continue across claims.
+/// that Shoal recognises cursors of other logs. Sequences continue across claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EventId {
     /// The random number of the log and claim that numbered the event.

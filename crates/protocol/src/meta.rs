@@ -13,7 +13,7 @@ pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// The least severe log level that the client wants for this request (modern).
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-/// The listen request of a notification (modern).
+/// The id of the listen request to which a notification belongs (modern).
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// The server's name and version, sent with results (modern).
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";

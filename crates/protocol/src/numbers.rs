@@ -1,4 +1,4 @@
-/// Maximum digits with which all numbers have distinct doubles.
+/// All numbers of at most this many digits have distinct doubles.
 const DIGITS: usize = 15;
 
 /// Whether a `serde_json::Value` would round the number.

@@ -72,7 +72,7 @@ pub(crate) fn named_spans(text: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Ra
 }
 
 impl RawJson {
-    /// Returns a member's value, without copying. For one or two members.
+    /// Returns a member's value, without copying. For more than two members, use [`index`](Self::index).
     pub fn member(&self, name: &str) -> Option<Self> {
         let text = self.as_bytes();
         let mut spans = spans(text);

@@ -1,4 +1,4 @@
-//! Converts keywords of older JSON Schema drafts to 2020-12, without subschemas.
+//! Converts keywords of older JSON Schema drafts to 2020-12, but not those of subschemas.
 
 use serde_json::{Map, Value, json};
 
@@ -23,7 +23,7 @@ pub fn rewrite_exclusive_limits(schema: &mut Map<String, Value>) -> Vec<&'static
     rewritten
 }
 
-/// Converts a list in `items` to `prefixItems`. Returns whether it was one.
+/// Converts a list in `items` to `prefixItems`. Returns whether `items` was a list.
 pub fn rewrite_item_list(schema: &mut Map<String, Value>) -> bool {
     if !schema.get("items").is_some_and(Value::is_array) {
         return false;
@@ -37,7 +37,7 @@ pub fn rewrite_item_list(schema: &mut Map<String, Value>) -> bool {
     true
 }
 
-/// Converts `required: true` inside properties (draft-03). Returns their names.
+/// Converts `required: true` inside properties (draft-03). Returns the names of these properties.
 pub fn rewrite_required_flags(schema: &mut Map<String, Value>) -> Vec<String> {
     let Some(Value::Object(properties)) = schema.get_mut("properties") else {
         return Vec::new();

@@ -56,7 +56,7 @@ impl<'a> Node<'a> {
                     let Some(value) = tokens.next() else { break };
                     members.push((canonical(name), Self::from(value, tokens)));
                 }
-                // Without the quotes, which would count as letters.
+                // Names are compared without the closing quote, which would count as a letter.
                 let end = |name: &Cow<'_, [u8]>| name.len().saturating_sub(1);
                 members.sort_by(|(one, _), (other, _)| one[..end(one)].cmp(&other[..end(other)]));
                 Self::Object(members)

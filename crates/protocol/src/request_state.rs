@@ -1,7 +1,8 @@
 //! Sealed `requestState`, which the client carries between requests.
 //!
 //! The client counts as an attacker (2026-07-28, MRTR, Server Requirements), so the state is encrypted, authenticated,
-//! and bound to its principal and request. A state that continues a backend also expires.
+//! and bound to its principal and request. The state also expires, except that of a parked call, whose wait the worker
+//! limits.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +42,7 @@ pub enum Continuation {
     Parked {
         /// The call's id.
         call: String,
-        /// Digests of the call's questions by key, because a rerun call may ask others. Empty in states from
+        /// Digests of the call's questions by key, because a call that runs again may ask others. Empty in states from
         /// older releases.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         asked: BTreeMap<String, RequestDigest>,

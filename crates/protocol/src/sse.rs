@@ -28,7 +28,7 @@ pub struct SseParser {
     buffer: BytesMut,
     /// Leading bytes known to have no line end.
     searched: usize,
-    /// The last line ended with a carriage return, so a line feed now belongs to that line.
+    /// Whether the last line ended with a carriage return. A line feed that follows belongs to that line.
     after_return: bool,
     event: SseEvent,
     data: BytesMut,

@@ -1,4 +1,4 @@
-//! Checks that member names are unique, because parsers disagree on which of two equal members counts.
+//! Checks that member names are unique, because parsers disagree on which of two members of the same name counts.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::{InvalidMessage, Message, Outcome, RawJson, RpcError, shown};
 /// Maximum names that are cheaper to compare pairwise than to sort.
 const FEW: usize = 16;
 const INLINE: usize = 32;
-/// Marks an object's beginning in the list of names, which are longer because they include quotes.
+/// Marks an object's beginning in the list of names. Names include their quotes, so they are not empty.
 const OBJECT: &[u8] = b"";
 const QUOTED: usize = 64;
 
@@ -71,7 +71,7 @@ pub(crate) fn check(text: &[u8]) -> Result<(), Ambiguous> {
         match token {
             Token::ObjectBegins => names.push(OBJECT),
             Token::Name(name) => {
-                // A longer object is checked at its end.
+                // Compares with the last names only. A longer object is checked at its end.
                 let before = names.iter().rev().take(FEW);
                 if before.take_while(|it| !it.is_empty()).any(|it| *it == name) {
                     return Err(repeated(name));

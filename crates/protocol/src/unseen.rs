@@ -25,7 +25,7 @@ pub fn is_unseen(letter: char) -> bool {
         || is_blank(letter)
 }
 
-/// Blank characters without such a Unicode property.
+/// Whether a character is blank although no Unicode property says so.
 fn is_blank(letter: char) -> bool {
     matches!(
         letter,

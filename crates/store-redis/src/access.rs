@@ -69,7 +69,7 @@ impl Credentials {
         let user = target.user.clone().or(user);
         let in_url = target.password.clone().map(Secret::new);
         let password = in_url.map(Password::Value).or(password);
-        // Refuse, because the Redis client library would log in as `default`.
+        // Refuse a user without a password, because the Redis client library would log in as `default`.
         if user.is_some() && password.is_none() {
             let reason = "a user needs a password: set redis.password. Redis takes any password for a user with nopass";
             return Err(reason.to_owned());

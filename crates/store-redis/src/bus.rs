@@ -71,7 +71,7 @@ impl ClusterBus for RedisStore {
             let channel = &self.inner.bus.channel;
             let mut command = redis::cmd("PUBLISH");
             command.arg(channel).arg(payload);
-            // The same cluster node keeps a publisher's order.
+            // The channel is the key, so one cluster node gets all events of a publisher and keeps their order.
             self.inner.connections.ask(channel, command).await?;
             Ok(())
         })
@@ -101,7 +101,7 @@ impl Listener {
             let began = Instant::now();
             self.listen(connection).await;
             self.listening.store(false, Ordering::Relaxed);
-            // Only this connection notices a loss at once.
+            // The command connection does not notice a lost server at once. This connection does.
             self.suspicion.raise();
             if began.elapsed() > ASKED_EVERY {
                 self.backoff.reset();

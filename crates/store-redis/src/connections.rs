@@ -17,8 +17,8 @@ use crate::meter::Meter;
 use crate::outage::Outage;
 use crate::scripts::Script;
 
-/// A task renews the connection. Commands wait for the first attempt to connect. After that, they fail at once while
-/// there is no connection.
+/// The connection for commands, which a task renews. Commands wait for the first attempt to connect. After that, they
+/// fail at once while there is no connection.
 pub(crate) struct Connections {
     shared: Arc<ConnectionsInner>,
     _keeper: AbortOnDropHandle<()>,
@@ -53,7 +53,7 @@ enum State {
     Down(Arc<str>),
 }
 
-/// The least life of a connection after which the next attempt to connect does not wait.
+/// A connection that lived at least this long is replaced without a pause.
 const LASTING: Duration = Duration::from_secs(1);
 
 const CONNECTING: &str = "connecting to Redis";

@@ -14,15 +14,16 @@ use crate::measure::measured;
 use crate::reply::{number, optional, parts, plain_step, unexpected};
 use crate::store::{Inner, RedisStore, millis};
 
-/// Epochs queried concurrently.
+/// Maximum epochs queried concurrently.
 const ASKED_TOGETHER: usize = 128;
 
-/// The random part of an epoch, in microseconds, small enough to keep claims in order.
+/// Maximum random part of an epoch, in microseconds. It is small, so that a later claim gets a greater epoch.
 const CHANCE: u32 = 1 << 10;
 
 #[async_trait]
 impl Directory for RedisStore {
-    /// Compares with the known lease, because the reply about a lapse may have been lost.
+    /// Compares the stored lease with the one that this node remembers, because the reply that reported a lapse may
+    /// have been lost.
     async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<Renewal, StoreError> {
         measured("directory.renew_lease", async {
             let key = self.inner.keys.lease(node);
@@ -55,7 +56,7 @@ impl Directory for RedisStore {
         .await
     }
 
-    /// `Held` if another step created the session.
+    /// Fails with `Held` if the session exists, unless an earlier attempt of the same owner created it.
     async fn create(&self, new: NewSession) -> Result<Epoch, StoreError> {
         measured("directory.create", async {
             let key = self.inner.keys.session(&new.session)?;
@@ -139,7 +140,7 @@ impl Directory for RedisStore {
         .await
     }
 
-    /// A lost claim counts as held until there is a newer one.
+    /// A claim that Redis lost counts as held until there is a newer claim.
     async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError> {
         measured("directory.held", async {
             let asked = sessions
@@ -182,7 +183,7 @@ impl Directory for RedisStore {
         .await
     }
 
-    /// A missing session was removed before.
+    /// Succeeds if the session is missing, because an earlier attempt removed it.
     async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
         measured("directory.remove", async {
             let key = self.inner.keys.session(session)?;
@@ -245,7 +246,7 @@ impl Inner {
         if !owner.is_empty() && owner != node.as_str() {
             let owner = NodeId::new(text(&owner)?);
             match evidence.filter(|evidence| evidence.against == owner) {
-                // First, so that the owner learns of it in any case.
+                // Contest the lease before the claim, so that the owner learns of the claim in any case.
                 Some(evidence) => {
                     let left = self.contest(&owner).await?;
                     if left.is_some_and(|left| !evidence.has_missed_a_renewal(left)) {
@@ -267,11 +268,11 @@ impl Inner {
                 .arg(quiet);
         });
         let mut claimed = plain_step(claimed.await?)?;
-        // The lease may have been renewed between check and claim.
+        // Contest the lease again, because it may have been renewed between check and claim.
         if let Some(owner) = former
             && let Err(error) = self.contest(&owner).await
         {
-            // The owner asks again one lease after a doubt.
+            // The former owner checks its sessions again one lease after a doubt, so a failure is harmless.
             tracing::debug!(%owner, %error, "cannot notify a former owner again");
         }
         Ok(Claim {
@@ -280,8 +281,8 @@ impl Inner {
         })
     }
 
-    /// Notes a claim for the next renewal, and returns the lease's remaining time. Called before a claim on evidence,
-    /// and after every claim, because the lease may be renewed in between.
+    /// Marks the node's lease as contested, which its next renewal reports, and returns the lease's remaining time.
+    /// Called before a claim on evidence, and after every claim, because the lease may be renewed in between.
     async fn contest(&self, node: &NodeId) -> Result<Option<Duration>, StoreError> {
         let key = self.keys.lease(node);
         let contested = self.run(&self.scripts.contest_lease, &key, |_| {});
@@ -331,7 +332,7 @@ impl Inner {
     }
 }
 
-/// When a lease began (`lua/contest_lease.lua`).
+/// Reads from a lease's value when the lease began (`lua/contest_lease.lua`).
 fn began(lease: &[u8]) -> Option<&[u8]> {
     lease.split(|byte| *byte == b':').next()
 }

@@ -47,7 +47,7 @@ impl EventLog for RedisStore {
             let stands: u64 = appended.number()?;
             let sequence = append.after.sequence + append.events.len() as u64;
             let last = match appended.is_empty() {
-                // The append crossed no claim, so the nonce is the same.
+                // No claim came between, so the nonce is the same.
                 true => EventId {
                     sequence,
                     ..append.after

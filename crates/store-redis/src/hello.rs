@@ -6,7 +6,7 @@ use crate::link::Link;
 /// The first Redis release with script flags.
 const OLDEST: (u32, u32) = (7, 0);
 
-/// Fails if the server is not a master or does not run scripts.
+/// Fails if the server is not a master, or too old to run the scripts.
 pub(crate) async fn check(link: &mut Link) -> Result<(), String> {
     let hello = link.ask(None, redis::cmd("HELLO"), None).await;
     let said = facts(hello.map_err(|error| text(&error))?);

@@ -28,7 +28,8 @@ impl Journal for RedisStore {
             let key = self.inner.keys.session(session)?;
             let first = begin.entries.first().map(|entry| entry.call);
             let opens = begin.stream.is_none();
-            // The number is random, so that a Redis that lost writes does not assign it again.
+            // A new stream's number comes from the call's random ID, so that a Redis that lost writes does not assign
+            // it again.
             let stream = begin.stream.or(first.map(CallId::stream));
             let mut stream = stream.unwrap_or(StreamId(1));
             let entries = begin.entries.iter().map(written);

@@ -44,7 +44,7 @@ impl Membership for RedisStore {
             for what in parts(said.await?)?.rest() {
                 match serde_json::from_slice(&what?) {
                     Ok(node) => nodes.push(node),
-                    // Another release's announcement.
+                    // Another release wrote the announcement.
                     Err(error) => tracing::debug!(%error, "a node's announcement cannot be read"),
                 }
             }

@@ -15,7 +15,7 @@ pub(crate) struct Meter {
 /// Reply times since the process started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Latency {
-    /// The median in microseconds, at most twice too large.
+    /// The median in microseconds, at most twice the true one.
     pub p50_us: u64,
     /// The 99th percentile in microseconds.
     pub p99_us: u64,

@@ -13,7 +13,7 @@ pub struct Outage {
     present: Option<Present>,
 }
 
-/// The current outage, or one that ended shortly ago.
+/// The current outage, or one that ended a short time ago.
 #[derive(Debug)]
 struct Present {
     since: Instant,

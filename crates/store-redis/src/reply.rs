@@ -9,7 +9,7 @@ const TRIMMED: &str = "the stream has outgrown its limit and lost its oldest eve
 pub(crate) const RESTARTED: &str = "the log has been restarted since";
 const SESSION_FULL: &str = "the session's streams hold as many bytes as they may";
 
-/// `lua/common.lua` defines the numbers of refusals.
+/// Reads a script's reply. `lua/common.lua` defines the numbers of refusals.
 pub(crate) fn step(reply: Value) -> Result<Parts, LogError> {
     let refusal = match reply {
         Value::Int(code @ ..0) => code,

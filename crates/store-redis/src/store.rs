@@ -98,7 +98,7 @@ impl RedisStore {
         })
     }
 
-    /// Returns the store as the engine of all storage seams.
+    /// Returns the store as the implementation of all storage ports.
     pub fn into_store(self) -> Store {
         let store = Arc::new(self);
         Store {
@@ -157,7 +157,7 @@ impl Inner {
         self.connections.run(script, key, command).await
     }
 
-    /// Settles the accounts of stored bytes first, if `due` or if the store is full.
+    /// Runs a script that needs room. Settles the accounts of stored bytes before it, if `due` or if the store is full.
     pub(crate) async fn run_with_room(
         &self,
         script: &RoomScript,

@@ -56,7 +56,7 @@ impl std::fmt::Display for Target {
 }
 
 const FORMS: &str = "redis://, rediss://, redis+unix://, redis+cluster://, redis+sentinel://";
-/// The error for an `@` after the end of the host.
+/// The error for a login that is not percent-encoded.
 const LOGIN_IS_RAW: &str = "the user or password in the Redis URL has a character that must be percent-encoded \
      (/ as %2F, ? as %3F, # as %23, % as %25); or set redis.user and redis.password";
 const REDIS_PORT: u16 = 6379;
@@ -158,7 +158,7 @@ impl Target {
     }
 }
 
-/// Whether the URL has an `@` that is too late to end a login.
+/// Whether an `@` comes too late to end a login, or a login is encoded badly.
 fn hides_login(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let end = rest.find(['/', '?', '#']);

@@ -32,7 +32,7 @@ struct Trail {
     collector: Option<SdkLogger>,
 }
 
-/// Starts the trail for the process, after [`init`](crate::init).
+/// Starts this process's trail. Call it after [`init`](crate::init).
 ///
 /// # Errors
 ///

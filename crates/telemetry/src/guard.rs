@@ -39,7 +39,8 @@ impl Guard {
         }
         let started = Instant::now();
         let (done, ended) = mpsc::channel();
-        // All signals at the same time: all wait for the same collector, and one of them has no time limit.
+        // Ends all signals at the same time, because all wait for the same collector, and `force_flush` has no time
+        // limit.
         let mut running = 0;
         let mut start = |work: Box<dyn FnOnce() + Send>| {
             let done = done.clone();

@@ -1,7 +1,7 @@
-//! Writes lines to a reader that may have stopped: standard error or a file.
+//! Writes lines to standard error or a file. Whoever reads them may have stopped.
 //!
-//! A full pipe would stop every thread, so a separate thread writes from a queue that is bounded in bytes. Lines that
-//! do not fit are dropped and counted.
+//! A write to a full pipe blocks, so a separate thread writes from a queue that is bounded in bytes. Lines that do not
+//! fit are dropped and counted.
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// Bytes that wake the writer: they fit into the CPU's cache, and fewer would wake the writer too often.
+/// This many waiting bytes wake the writer: they fit into the processor's cache, and fewer would wake it too often.
 const ENOUGH: usize = 256 << 10;
 
 #[derive(Clone, Debug)]
@@ -26,7 +26,6 @@ pub(crate) trait Output: Send + 'static {
 #[derive(Debug)]
 struct Queue {
     limit: usize,
-    /// How long the writer gathers lines.
     gather: Duration,
     state: Mutex<State>,
     news: Condvar,
@@ -43,7 +42,8 @@ struct State {
 }
 
 impl Lines {
-    /// At most `limit` bytes wait. The writer gathers lines for a while, which is cheaper under load.
+    /// Starts the writer. At most `limit` bytes wait. The writer gathers lines for a while, which is cheaper under
+    /// load.
     pub(crate) fn start(
         name: &str,
         output: impl Output,

@@ -1,5 +1,5 @@
 //! Structured logs on standard error, because standard output carries the protocol in `shoal stdio`. Only [`flush`]
-//! waits for their reader.
+//! waits until lines are written.
 //!
 //! Lines inside a recorded span ([`InSpan`](crate::trace::InSpan)) carry `trace_id` and `span_id`.
 
@@ -141,9 +141,10 @@ fn parse(filter: &str) -> Result<EnvFilter, Error> {
         filter: filter.to_owned(),
         part: part.to_owned(),
     };
-    // `export` logs failures of exports once a minute.
+    // Silences the SDK's own lines, because `export` logs failures of exports once a minute.
     let silence = "opentelemetry=off".parse().expect("a good directive");
-    // `EnvFilter` takes "verbose" for a target, which would silence everything.
+    // `EnvFilter` takes an unknown level, such as "verbose", for a target. The filter would then silence all other
+    // targets.
     let lost = filter
         .split(',')
         .map(str::trim)

@@ -1,5 +1,5 @@
 //! Metrics. Every metric is a [`Definition`] in the [catalogue](definitions) with a function in [`metrics`]. Attribute
-//! values are enums or configured names. Others are recorded as `_OTHER`, so that clients cannot create series.
+//! values are enums or configured names. Other values are recorded as `_OTHER`, so that clients cannot create series.
 
 mod actors;
 mod area;

@@ -15,7 +15,7 @@ use crate::otlp::Envelope;
 use crate::state::{self, State};
 use crate::trace::{Decision, Tracer};
 
-/// Further records are dropped and counted.
+/// Maximum log records that wait for export. Further records are dropped and counted.
 const LOG_QUEUE: usize = 4_096;
 
 /// Why telemetry could not be set up.

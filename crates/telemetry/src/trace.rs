@@ -22,7 +22,7 @@ pub(crate) use decision::Decision;
 pub(crate) use span::SpanData;
 pub(crate) use tracer::Tracer;
 
-/// Whether spans are recorded. Callers need not ask.
+/// Whether spans are recorded. Spans can be started without this check.
 #[must_use]
 pub fn enabled() -> bool {
     crate::state::tracer().is_some()

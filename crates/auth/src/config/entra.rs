@@ -9,7 +9,7 @@ const SEVERAL: [&str; 3] = [TENANT, "common", "organizations"];
 /// The tenant of all personal accounts.
 const CONSUMERS: &str = "9188040d-6c67-4c5b-b112-36a304b66dad";
 
-/// Hosts whose issuers end with `/v2.0`, each with its host of version 1.0.
+/// Hosts whose issuers end with `/v2.0`, each with the host of the issuers of version 1.0.
 const HOSTS: [(&str, &str); 3] = [
     ("login.microsoftonline.com", "sts.windows.net"),
     ("login.microsoftonline.us", "sts.windows.net"),
@@ -71,7 +71,8 @@ pub(super) fn names_several_tenants(issuer: &str) -> bool {
             .is_some_and(|parts| microsoft(parts.host) && SEVERAL.contains(&parts.tenant))
 }
 
-/// Finds the tenants of an issuer's URL. `aliases` are further names with placeholders.
+/// Finds the tenants of an issuer's URL. `aliases` are other values of `iss`, in which the placeholder stands for the
+/// tenant.
 pub(super) fn tenancy(
     issuer: &str,
     tenants: &[String],

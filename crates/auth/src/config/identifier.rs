@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
-/// Returns the form for comparison: with the case of a URL's scheme and host, the default port and an empty
-/// path normalised (RFC 3986, 6.2.3). The rest stays, because issuers may distinguish `/a`, `/a/` and `/%61`.
+/// Returns a form for comparison, which normalises the case of a URL's scheme and host, the default port and an empty
+/// path (RFC 3986, 6.2.3). The rest stays, because issuers may distinguish `/a`, `/a/` and `/%61`.
 pub(crate) fn canonical(name: &str) -> Cow<'_, str> {
     let Some((scheme, rest)) = name.split_once("://") else {
         return name.into();

@@ -82,7 +82,7 @@ impl Defaults {
     }
 }
 
-/// Refuses settings under which Shoal would accept no token of this kind, or each one.
+/// Refuses settings under which Shoal would accept none of the issuer's tokens, or everybody's.
 pub(super) fn expect_usable(issuer: &Issuer, resolved: &ResolvedIssuer) -> Result<(), String> {
     let url = Url::parse(&resolved.server).map_err(|error| error.to_string())?;
     let path = url.path().trim_end_matches('/');
@@ -134,7 +134,7 @@ fn host_ends(url: &Url, with: &str) -> bool {
     url.host_str().is_some_and(|host| host.ends_with(with))
 }
 
-/// Refuses a client claim as the audience unless `clients` is set, because any client would do.
+/// Refuses a client claim as the audience unless `clients` is set: otherwise any client's token would be accepted.
 pub(super) fn expect_bound(issuer: &Issuer, resolved: &ResolvedIssuer) -> Result<(), String> {
     let mut claims = resolved.audience_claims.iter();
     let of_client = claims.find(|claim| CLIENT_CLAIMS.contains(&claim.as_str()));

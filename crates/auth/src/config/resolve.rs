@@ -8,7 +8,7 @@ use super::resolved::{Asked, ResolvedIssuer, Tenancy, Tenant};
 use super::{asked_url, entra};
 
 impl Issuer {
-    /// Completes the settings with the defaults of the issuer's kind. `resource` is the default audience.
+    /// Completes the settings. `resource` is the default audience.
     ///
     /// # Errors
     /// If the issuer cannot be used, or no token would be accepted.

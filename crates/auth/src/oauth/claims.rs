@@ -20,7 +20,7 @@ use crate::refused;
 
 /// Maximum bytes of claims.
 pub(crate) const CLAIMS: usize = 16 << 10;
-/// The latest expiry, from now, that the clock can represent; later ones are cut to it.
+/// Maximum time until an expiry. Later expiries are cut to it, so that they fit into the clock.
 const FOREVER: Duration = Duration::from_secs(366 * 24 * 3600);
 
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub(crate) enum Binding {
 pub(crate) struct ClaimRules {
     issuer: ResolvedIssuer,
     names: IssuerNames,
-    /// Names of principals begin with their issuer, so that those of different issuers differ.
+    /// Whether names of principals begin with their issuer, so that those of different issuers differ.
     is_qualified: bool,
     skew: Duration,
     cached_for: Duration,
@@ -112,7 +112,7 @@ impl ClaimRules {
         audience::expect(&self.issuer, &claims)?;
         let until = self.expect_in_time(&claims, told, now)?;
         let believed = Instant::now() + self.cached_for;
-        // The first # ends the issuer, because issuers have no fragment.
+        // The first # ends the issuer in the principal's name, because issuers have no fragment.
         let qualifier = match self.is_qualified {
             true => format!("{issuer}#"),
             false => String::new(),
@@ -233,7 +233,7 @@ fn since_epoch() -> Duration {
     now.unwrap_or_default()
 }
 
-/// The token's binding. Refuses several, and one that Shoal cannot check.
+/// Returns the token's binding. Refuses several bindings, and one that Shoal cannot check.
 fn bound_to(claims: &Map<String, Value>) -> Result<Option<Binding>, TokenFault> {
     let Some(confirmation) = claims.get("cnf").filter(|it| !it.is_null()) else {
         return Ok(None);

@@ -68,7 +68,7 @@ impl Possession {
     ) -> Result<(), AuthError> {
         let scheme = shown.token.map(|(scheme, _)| scheme);
         let Some(Binding::Key(bound_to)) = &verified.binding else {
-            // The DPoP scheme needs a token with a key.
+            // The DPoP scheme needs a token that is bound to a key.
             return match (self.mode, scheme, &verified.binding) {
                 (Dpop::Required, ..) | (_, Some(Scheme::Dpop), _) => {
                     Err(AuthError::Token(TokenFault::Unbound))
@@ -156,7 +156,7 @@ impl Possession {
         named.set_fragment(None);
         let mut due = self.resource.clone();
         if path != self.path {
-            // A proxy may strip a prefix of the public path, which other paths then have too.
+            // A proxy may strip a prefix of the public path. The public URLs of other paths then have the same prefix.
             let public = due.path().strip_suffix(self.path.as_str()).unwrap_or("");
             due.set_path(&format!("{public}{path}"));
         }

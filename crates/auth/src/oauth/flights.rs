@@ -16,7 +16,7 @@ where
 
 struct Open<K, V: Clone> {
     attempts: HashMap<K, (u64, WeakShared<BoxFuture<'static, V>>)>,
-    /// Tells successive attempts of a key apart.
+    /// Numbers attempts, to tell successive attempts of a key apart.
     begun: u64,
 }
 

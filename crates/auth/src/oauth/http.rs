@@ -27,7 +27,7 @@ pub(crate) struct HttpAsker {
     timeout: Duration,
 }
 
-/// Contains nothing that was sent.
+/// Contains nothing of the request, which may be secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoAnswer {
     #[error("{0}")]

@@ -27,7 +27,7 @@ use crate::refused;
 
 const REFUSED_FOR: Duration = Duration::from_secs(10);
 const PLACE_FOR: Duration = Duration::from_secs(15 * 60);
-/// Maximum concurrent questions: for formerly active tokens, and for others.
+/// Maximum concurrent requests: about tokens that were active before, and about others.
 const KNOWN_AT_A_TIME: usize = 32;
 const OTHERS_AT_A_TIME: usize = 32;
 const REFUSALS: usize = 4096;
@@ -49,7 +49,7 @@ struct AskedIssuer {
     rules: Arc<ClaimRules>,
     endpoint: Mutex<Option<(String, Instant)>>,
     finding: Flights<(), Result<String, NoAnswer>>,
-    /// Places for known tokens, which made-up tokens cannot take.
+    /// Places for requests about known tokens, which made-up tokens cannot take.
     of_known: Semaphore,
     of_others: Semaphore,
     known: ByToken<()>,
@@ -89,7 +89,7 @@ impl Introspector {
         }
     }
 
-    /// Asks the issuer about a token. Concurrent requests share one answer. `claims` are those of a JWT.
+    /// Asks the issuer about a token. Concurrent requests share one answer. `claims` are the token's, if it is a JWT.
     /// Cancel safe.
     pub(crate) async fn ask(
         &self,
@@ -194,7 +194,7 @@ impl AskedIssuer {
         }
     }
 
-    /// Shoal's client name and secret, encoded for `Authorization: Basic` (RFC 6749, 2.3.1).
+    /// Returns Shoal's client id and secret, encoded for `Authorization: Basic` (RFC 6749, 2.3.1).
     fn client(&self) -> Result<(String, String), String> {
         let file = &self.asked.client_secret_file;
         let secret = read_text(file, LONGEST_SECRET);

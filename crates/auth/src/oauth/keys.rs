@@ -132,7 +132,7 @@ impl Jwk {
         self.d.is_some()
     }
 
-    /// RFC 7638.
+    /// Returns the thumbprint (RFC 7638).
     pub(crate) fn thumbprint(&self) -> Option<[u8; 32]> {
         let text = |part: &Option<String>| serde_json::to_string(part.as_ref()?).ok();
         let canonical = match self.kty.as_str() {
@@ -217,6 +217,6 @@ impl KeySet {
 
 pub(crate) struct Candidates<'k> {
     pub(crate) keys: Vec<&'k PublicKey>,
-    /// Some of the keys have the token's key id.
+    /// Whether some of the keys have the token's key id.
     pub(crate) are_named: bool,
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use crate::config::{ResolvedIssuer, canonical};
 
 pub(crate) struct IssuerNames {
-    /// By possible values of `iss`.
+    /// The tenants' names, by possible values of `iss`.
     by_claim: HashMap<String, Arc<str>>,
-    /// The issuer of tokens without `iss`, if it is the only one.
+    /// The issuer's name for tokens without `iss`, if it has only one tenant.
     sole: Option<Arc<str>>,
     listed: String,
 }

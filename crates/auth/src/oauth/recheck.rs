@@ -55,7 +55,7 @@ pub(super) fn watch(tokens: &Arc<AccessTokens>, token: &[u8], known: &Authentica
 }
 
 impl Watched {
-    /// Waits until the next check. `None` once the authenticator is dropped.
+    /// Waits until a check renews the grant or fails. `None` once the authenticator is dropped.
     async fn next(&mut self) -> Option<Result<Arc<Grant>, AuthError>> {
         loop {
             sleep_until(self.until).await;
@@ -99,7 +99,7 @@ impl Watched {
         if verified.principal != self.principal {
             return Err(AuthError::Invalid);
         }
-        // The binding must stay, because the caller proved only the first one.
+        // The binding must not change, because the caller proved only the first one.
         let binding = self.binding.get_or_insert(verified.binding.clone());
         if *binding != verified.binding {
             return Err(AuthError::Token(TokenFault::Binding));

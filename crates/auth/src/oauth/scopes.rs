@@ -40,7 +40,7 @@ impl Scopes {
         expect(grant, self.required.iter().collect())
     }
 
-    /// The error names all missing scopes, so that the client asks for them at once.
+    /// The error names all scopes that the call needs, so that the client asks for them at once.
     pub(crate) fn expect_for(
         &self,
         grant: &Grant,

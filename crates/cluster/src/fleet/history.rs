@@ -6,7 +6,7 @@ use shoal_ports::{NodeId, NodeReport, Remembered, Step};
 
 use super::NodeAnswer;
 
-/// How many seconds of rates are kept, because operators see that much.
+/// Seconds after which the rates of a lost node are forgotten, because operators see no older ones.
 const SHOWN_S: u64 = 15 * 60;
 const NODES: usize = 256;
 const TOLD: usize = 8;
@@ -16,7 +16,7 @@ const TOLD: usize = 8;
 pub struct History(Arc<Mutex<HashMap<NodeId, Vec<Step>>>>);
 
 impl History {
-    /// Returns the rates of nodes that are not `present`, the last lost first.
+    /// Returns the rates of nodes that are not `present`, the most recently lost first.
     pub fn lost(&self, present: impl Fn(&NodeId) -> bool) -> Vec<Remembered> {
         let known = self.0.lock();
         let lost = known.iter().filter(|(node, _)| !present(node));

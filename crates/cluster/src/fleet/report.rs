@@ -6,7 +6,7 @@ use shoal_ports::{NodeReport, Outcomes, PoolReport, ToolAnnotations};
 pub struct Gathered<T> {
     /// The items within the limit.
     pub items: Vec<Located<T>>,
-    /// Count on all nodes that answered.
+    /// Number of items on all nodes that answered.
     pub total: usize,
     /// Nodes that did not answer.
     pub unseen: Vec<Unseen>,
@@ -60,7 +60,7 @@ pub struct LostNode {
 pub struct ToolsSeen {
     /// The tools within the limit, by name.
     pub items: Vec<ToolSeen>,
-    /// Count on all nodes that answered.
+    /// The highest number of tools on one of the nodes that answered.
     pub total: usize,
     /// Nodes that did not answer.
     pub unseen: Vec<Unseen>,

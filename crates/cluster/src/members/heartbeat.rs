@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{MembersInner, NodeLoad, Ownership};
 
-/// Renews lease and announcement until the node leaves, sooner after a failure.
+/// Renews the lease and the announcement until the node leaves. A failed renewal is retried sooner.
 pub(super) async fn beat(shared: Arc<MembersInner>) {
     let every = shared.beat();
     let mut backoff = Backoff::new(every / 8, every);
@@ -81,8 +81,9 @@ impl MembersInner {
         self.doubted.notify_one();
     }
 
-    /// Has `ownership` check its sessions after each doubt, until that succeeds, and again one lease later. A node that
-    /// claims reads the lease before it claims, so claims that were under way have ended by then.
+    /// After each doubt, has `ownership` check its sessions until a check succeeds, and once more one lease later. The
+    /// later check finds claims that were under way at the first: another node reads the lease before it claims, so
+    /// these claims have ended by then.
     pub(super) async fn revalidate(&self, ownership: &dyn Ownership) {
         let every = self.beat();
         let mut backoff = Backoff::new(every / 8, every);

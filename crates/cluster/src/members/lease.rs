@@ -4,8 +4,8 @@ use std::time::Duration;
 use shoal_ports::Renewal;
 use tokio::time::Instant;
 
-/// This node's copy of its lease. It counts from the start of the renewal, so it ends no later than
-/// the store's lease.
+/// This node's copy of its lease. Its time counts from the start of a renewal, so it ends no later than the lease in
+/// the store.
 #[derive(Debug)]
 pub(crate) struct LeaseClock {
     length: Duration,
@@ -23,8 +23,8 @@ impl LeaseClock {
     }
 
     /// Records a renewal that started at `asked`, and returns its effect. The first lease counts as kept. A lease that
-    /// lapsed by this node's clock counts as begun anew: an abandoned renewal may arrive after the lapse, so the
-    /// store's result alone does not show it.
+    /// lapsed by this node's clock counts as begun anew: an abandoned renewal may reach the store after the lapse, and
+    /// then the store's answer to the next renewal hides the lapse.
     pub(crate) fn renewed(&mut self, asked: Instant, found: Renewal) -> Renewal {
         let first = self.renewed.is_none();
         let found = match found {
@@ -60,7 +60,7 @@ pub(crate) struct Certainty {
     until: AtomicU64,
     /// How often other nodes may have claimed sessions.
     doubts: AtomicU64,
-    /// Doubts after which ownership was checked.
+    /// Value of `doubts` before the last complete check of ownership.
     settled: AtomicU64,
 }
 

@@ -1,5 +1,5 @@
 //! A node that starts knows no pools. Other nodes tell it which pools to wait for; if all nodes stopped together, the
-//! store does. The nodes agree in the store which pool keeps a name that several offer.
+//! store does. If several pools offer a name, the nodes agree in the store which pool keeps it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -12,7 +12,7 @@ use super::{Members, MembersInner, warn_of};
 
 /// How long the store remembers pools. After a longer outage, the cluster starts afresh.
 const REMEMBERED: Duration = Duration::from_secs(3_600);
-/// Interval of writing unchanged pools.
+/// Interval at which a node writes its pools even if they are unchanged.
 const REMIND: Duration = Duration::from_secs(600);
 
 /// The pools that this node knows.
@@ -20,16 +20,16 @@ const REMIND: Duration = Duration::from_secs(600);
 pub struct PoolsHere {
     /// Names of the pools.
     pub known: BTreeSet<String>,
-    /// Whether these are all pools that others know.
+    /// Whether this node knows all pools that other nodes know.
     pub is_whole: bool,
-    /// Names that several pools offer, with the pool that gets each here.
+    /// Names that several pools offer, with the pool that this node chose.
     pub contested: Names,
 }
 
 /// The pools that other nodes have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolsElsewhere {
-    /// Pools of other nodes, or from before this node started.
+    /// Pools that other nodes announce, or that the store remembers from before this node started.
     pub known: BTreeSet<String>,
     /// Names that several pools offer, with the agreed pool.
     pub settled: Names,
@@ -51,8 +51,8 @@ pub(super) struct Memory {
 }
 
 impl Members {
-    /// Shares pools with other nodes: calls `here` at each announcement, and `elsewhere` now and at each read. Only the
-    /// first call has an effect.
+    /// Shares pools with other nodes: calls `here` at each announcement, and `elsewhere` now and after each read of the
+    /// list of nodes. Only the first call has an effect.
     pub fn share_pools(
         &self,
         here: impl Fn() -> PoolsHere + Send + Sync + 'static,
@@ -62,7 +62,8 @@ impl Members {
         if pools.elsewhere.set(Box::new(elsewhere)).is_err() {
             return;
         }
-        // `elsewhere` first: once this node waits for the others' pools, `here` does not report its own as all.
+        // Call `elsewhere` first: it makes this node wait for the others' pools, and meanwhile `here` does not report
+        // `is_whole`.
         self.shared.tell_elsewhere();
         let _ = pools.here.set(Box::new(here));
         let shared = Arc::clone(&self.shared);
@@ -105,7 +106,8 @@ impl MembersInner {
         }
     }
 
-    /// Announces changed pools early, for nodes that are starting. If this fails, the next announcement has them.
+    /// Announces changed pools before the next heartbeat, because starting nodes wait for them. If this fails, the next
+    /// announcement has them.
     async fn tell_pools(&self) {
         let known = self.pools_here().known;
         if *self.pools.told.lock() == known {
@@ -117,7 +119,8 @@ impl MembersInner {
         }
     }
 
-    /// A failure is harmless, because other nodes know better, and the read is retried.
+    /// Reads the pools that the store remembers. A failure is harmless, because other nodes announce newer ones, and
+    /// `remember_pools` retries the read.
     pub(super) async fn recall_pools(&self) {
         let recalled = async {
             let pools = self.membership.remembered_pools().await?;

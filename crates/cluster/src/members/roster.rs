@@ -11,8 +11,8 @@ use crate::view::Rules;
 /// Minimum time between two reads.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// Above this number of nodes, each node reads them less often than `refresh`, because the store's work grows with the
-/// square of their number (docs/scaling.md).
+/// Above this number of nodes, each node reads the list of nodes less often than `refresh`, because the store's work
+/// grows with the square of their number (docs/scaling.md).
 const CLOSE: usize = 100;
 
 /// Interval of reads while a request waits for a node to come or go.
@@ -22,7 +22,7 @@ pub(crate) fn look_every(refresh: Duration, nodes: usize) -> Duration {
     refresh.mul_f64(nodes.max(CLOSE) as f64 / CLOSE as f64)
 }
 
-/// Reads the nodes regularly, on request, and when a node announces that it leaves.
+/// Reads the list of nodes regularly, on request, and when a node announces that it leaves.
 pub(super) async fn follow(shared: Arc<MembersInner>, news: ClusterSubscription) {
     let every = shared.config.refresh;
     let mut backoff = Backoff::new(every, every * 4);

@@ -31,12 +31,12 @@ impl Routes {
         Err(error)
     }
 
-    /// Draws the id of a task on a node with room.
+    /// Makes the ID of a new task, which names a node with room.
     pub(super) fn new_task(&self) -> Result<SessionId, GatewayError> {
         let route = self
             .room(&[])
             .ok_or_else(|| self.not_opened(NotOpened::NoNode))?;
-        // As for a session, count the task before it is made.
+        // Count the task before the node makes it, for the reason that `open_somewhere` gives.
         route.placed();
         Ok(SessionId::of_task_opened_by(&route.owner))
     }
@@ -80,7 +80,7 @@ impl Routes {
         Err(last)
     }
 
-    /// Prefers nodes that have not failed recently.
+    /// Chooses a node for a new session. Prefers nodes that have not failed recently.
     fn room(&self, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         let rng = &mut rand::rng();

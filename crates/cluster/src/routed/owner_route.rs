@@ -11,10 +11,10 @@ use crate::view::{Node, View};
 
 pub(crate) struct OwnerRoute {
     pub(crate) owner: NodeId,
-    /// The owner or a relay.
+    /// The node that gets the request: the owner or a relay.
     pub(crate) asked: NodeId,
     pub(crate) gateway: Arc<dyn SessionGateway>,
-    /// Whether only the hint in the session ID leads there.
+    /// Whether only the hint in the session ID names this owner.
     pub(crate) is_hinted: bool,
     peer: Arc<Peer>,
 }
@@ -28,7 +28,7 @@ impl OwnerRoute {
         self.peer.worked();
     }
 
-    /// Ignores relayed messages, because either side of the relay may be at fault.
+    /// Records that the link broke. Ignores relayed requests, because the link behind the relay may be at fault.
     pub(crate) fn broke(&self) {
         if !self.is_relayed() {
             self.peer.broke();
@@ -47,7 +47,8 @@ impl OwnerRoute {
 }
 
 impl Routes {
-    /// With `insists`, only a direct route counts: a stream would stay on a relay, and relays must not chain.
+    /// With `insists`, only a direct route counts: a stream would stay on a relay, and a relay must not use another
+    /// relay.
     pub(crate) fn remembered_route(
         &self,
         session: &SessionId,
@@ -63,7 +64,7 @@ impl Routes {
         self.toward(&view, node, &[])
     }
 
-    /// The relay, if one is needed, is not in `tried`.
+    /// If the owner cannot be reached, the route leads through a relay that is not in `tried`.
     pub(crate) fn route_to(&self, owner: &NodeId, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         if let Some(node) = view.node(owner) {
@@ -96,7 +97,7 @@ impl Routes {
         })
     }
 
-    /// A relay would ask the store, so only a direct route counts.
+    /// Only a direct route counts, because a relay would ask the store, which the hint is to avoid.
     pub(crate) fn hinted_route(&self, session: &SessionId) -> Option<OwnerRoute> {
         let tag = session.hint()?;
         let view = self.members.view();
@@ -123,7 +124,8 @@ impl Routes {
         })
     }
 
-    /// Prefers nodes that have not failed recently.
+    /// Returns the route to the node that takes a session without an owner. Prefers nodes that have not failed
+    /// recently.
     pub(crate) fn taker(&self, session: &SessionId, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         let untried = |node: &Node| !tried.contains(&node.info().id);
@@ -141,7 +143,7 @@ impl Routes {
         }
     }
 
-    /// Stops waiting at the end of the owner's announcement, because dialling a vanished node takes longer.
+    /// Stops waiting when the owner's announcement lapses, because dialling a vanished node takes longer.
     pub(crate) async fn while_it_owns<T>(
         &self,
         route: &OwnerRoute,

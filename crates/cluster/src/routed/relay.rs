@@ -23,7 +23,7 @@ impl Relay {
         Self { routes }
     }
 
-    /// Follows one redirect.
+    /// Sends the request to the owner, and follows one redirect.
     async fn pass<E: GatewayRequest>(
         &self,
         to: &SessionRef,
@@ -104,7 +104,8 @@ impl SessionGateway for Relay {
         self.routes.new_task()
     }
 
-    /// Adopts at the task's owner. A task that does not exist has none: the asking node chooses a node itself.
+    /// Makes the task at its owner. A task that does not exist has no owner, so the asking node must choose a node
+    /// itself.
     async fn adopt(&self, to: &SessionRef, call: AdoptCall) -> Result<Task, GatewayError> {
         match self.pass(to, &Adopt(call)).await {
             Err(GatewayError::NotFound) => Err(GatewayError::Moved { owner: None }),

@@ -31,7 +31,7 @@ pub(crate) trait GatewayRequest: Send + Sync {
         false
     }
 
-    /// Returns the answer if an earlier attempt was carried out.
+    /// Returns the answer for a request that an earlier attempt carried out.
     fn done(&self) -> Option<Self::Answer> {
         None
     }
@@ -51,7 +51,7 @@ pub(crate) struct WatchTask(pub(crate) TaskMark);
 
 pub(crate) struct TasksOf;
 
-/// Waits until the calls of these requests, or all current calls, have stopped.
+/// Waits until the calls of these requests have stopped; `None` stands for all current calls.
 pub(crate) struct UntilOver(pub(crate) Option<Vec<RequestId>>);
 
 impl GatewayRequest for Deliver {

@@ -6,11 +6,11 @@ pub(crate) enum Operation {
     Deliver,
     Listen,
     Close,
-    /// Makes a call a task. The session need not exist.
+    /// Makes a call a task, which need not exist before.
     Adopt,
     /// Asks the owner about a task. May always be repeated.
     Ask,
-    /// Waits at the owner for news or for the end of calls. May always be repeated.
+    /// Waits at the owner for a change of a task, or for the end of calls. May always be repeated.
     Watch,
 }
 
@@ -30,13 +30,13 @@ impl Operation {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AttemptContext {
-    /// Whether an earlier attempt may have been carried out, or a client's stream depends on this one. If so, a refusal
-    /// may be wrong.
+    /// Whether an earlier attempt may have been carried out, or a client's stream depends on this one. If either holds,
+    /// a node's temporary refusal is not final.
     pub(crate) committed: bool,
-    /// Whether the request went through a relay, which may have answered for itself.
+    /// Whether the request went through a relay. An error may then be the relay's own.
     pub(crate) relayed: bool,
-    /// Whether only the session ID's hint led to the node. A node of an earlier release then answers from the store, so
-    /// its refusal means: ask the store.
+    /// Whether only the hint in the session ID led to the node. A node of an earlier release then refuses by what it
+    /// reads from the store, so its refusal is not final: the search asks the store itself.
     pub(crate) hinted: bool,
 }
 
@@ -125,8 +125,8 @@ mod tests {
         ..FIRST
     };
 
-    /// Decisions for: an open; another operation at first, when committed, when relayed, and after
-    /// a hint.
+    /// The decisions for an open, and for another operation at its first attempt, when committed, when relayed, and
+    /// after a hint.
     fn table() -> Vec<(GatewayError, [RetryDecision; 5])> {
         let reason = String::new;
         vec![

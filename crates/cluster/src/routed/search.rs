@@ -9,10 +9,10 @@ use super::request::GatewayRequest;
 use super::retry_decision::{AttemptContext, Operation, RetryDecision, decide};
 use super::{Routes, span};
 
-/// Attempts without a pause: for example an outdated entry, a redirect and a relay.
+/// Attempts without a pause: for example, to an outdated cache entry, to a redirect's node and to a relay.
 const EAGER: u32 = 3;
 
-/// Full nodes after which the whole cluster counts as full.
+/// If this many nodes are full, the whole cluster counts as full.
 pub(super) const FULL_NODES: u32 = 2;
 
 struct Search<'a> {
@@ -23,7 +23,8 @@ struct Search<'a> {
     failures: u32,
     full: u32,
     waited: bool,
-    /// Whether the search's caller measures the wait.
+    /// Whether the search does not record its waiting time as a takeover: `reattach` (stream.rs) records its own, and a
+    /// watch only waits for news.
     measured: bool,
     counted: bool,
     patience: Patience,
@@ -33,7 +34,7 @@ struct Search<'a> {
     tried: Vec<NodeId>,
     /// The node asked to take the session over from a dead owner.
     successor: Option<NodeId>,
-    /// Whether such a node declined, because the owner is alive or its lease still runs.
+    /// Whether a successor declined, because the owner is alive or its lease still runs.
     is_owned: bool,
     refusal: Option<GatewayError>,
 }
@@ -99,7 +100,7 @@ impl<'a> Search<'a> {
             waited: false,
             measured: match operation {
                 Operation::Listen => committed,
-                // The time until news come is no time of a takeover.
+                // A watch waits for news, which is no takeover.
                 Operation::Watch => true,
                 _ => false,
             },
@@ -138,10 +139,11 @@ impl<'a> Search<'a> {
             }
             let succeeds = self.successor.take().as_ref() == Some(&route.asked);
             if succeeds && matches!(error, GatewayError::Moved { .. }) {
-                // The node may still be the route to the owner.
+                // Not added to `tried`, because the node may still be the relay to the owner.
                 self.is_owned = true;
             } else if !route.is_hinted || self.operation == Operation::Adopt {
-                // A node asked because of a hint has not refused to take the session. A new task has no owner yet.
+                // A node that only the hint named was not asked to take the session over, so it may still be asked. For
+                // a new task, which has no owner, the node was asked.
                 self.tried.push(route.asked.clone());
             }
         }
@@ -207,7 +209,7 @@ impl<'a> Search<'a> {
             {
                 Ok(self.remembered())
             }
-            // The task does not exist yet.
+            // The task does not exist yet, so it has no owner.
             Err(GatewayError::NotFound) if self.operation == Operation::Adopt => Ok(None),
             found => found,
         }

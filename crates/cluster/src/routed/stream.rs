@@ -22,9 +22,9 @@ struct Outliving {
     /// Whether the client has an ID to resume from.
     primed: bool,
     from: Source,
-    /// When this owner was found, and the client's position then.
+    /// When this owner was found, and the client's position at that time.
     found: (Instant, EventId),
-    /// The state of a move. Boxed, because few streams move.
+    /// Boxed, because few streams move.
     moves: Option<Box<Moves>>,
 }
 
@@ -36,7 +36,7 @@ enum Source {
 
 struct Moves {
     backoff: Backoff,
-    /// Owners in a row that sent no event and soon let the stream go.
+    /// Number of successive owners that sent no event and soon ended the stream.
     futile: u32,
 }
 
@@ -58,8 +58,9 @@ impl Routes {
         }
     }
 
-    /// `None` ends the client's connection, and the client learns the reason when it reconnects. Pauses first after
-    /// fruitless attempts, because an owner may say `Moved` before other nodes see that it released the session.
+    /// Continues the stream at the next owner. `None` ends the client's connection, and the client learns the reason
+    /// when it reconnects. After fruitless attempts, waits `pause` first, because an owner may say `Moved` before other
+    /// nodes see that it released the session.
     async fn reattach(
         self: Arc<Self>,
         to: SessionRef,

@@ -48,7 +48,7 @@ impl Roll {
         }
     }
 
-    /// `told` are the nodes that this process knows.
+    /// Plans the links anew. `told` lists the nodes that this process knows as a member of the cluster.
     pub(super) fn revise(
         &mut self,
         now: Instant,
@@ -68,7 +68,8 @@ impl Roll {
         Plan { keep, start }
     }
 
-    /// Forgets nodes that were not reported for a while, unless no one reports any.
+    /// Learns the nodes that connected nodes and this process report. Forgets nodes that were not reported for a while,
+    /// unless nobody reports any.
     fn hear(&mut self, now: Instant, joins: &[Joined], told: Option<Vec<NodeInfo>>) {
         let tellers = joins
             .iter()
@@ -82,7 +83,7 @@ impl Roll {
             return;
         }
         let heard = lists.into_iter().flatten();
-        // Other nodes dispatch no calls.
+        // Nodes with other roles dispatch no calls.
         let heard = heard.filter(|node| node.edge || node.session);
         for node in heard.filter(|node| Some(&node.id) != self.me.as_ref()) {
             let known = KnownNode {

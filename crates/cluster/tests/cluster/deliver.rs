@@ -37,8 +37,8 @@ async fn a_message_is_delivered_again_when_its_owner_dies_over_it() {
     assert_eq!(edge.answer(&to).await.unwrap(), "b", "which is remembered");
 }
 
-/// Time from the end of the owner's lease to the next owner: a read of the nodes, a lookup and
-/// their spread.
+/// Time from the end of the owner's lease to the next owner: a read of the list of nodes, a lookup, and the spread of
+/// retries.
 const LOOKS: Duration = Duration::from_millis(500);
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! A node takes a session under a valid lease only if it has found the owner gone.
+//! A node takes over a session under a valid lease only if it has found the owner gone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

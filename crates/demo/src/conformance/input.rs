@@ -28,7 +28,7 @@ pub(super) enum State {
     Everything,
     Name,
     Color {
-        /// From the round before.
+        /// The answer of the round before.
         name: String,
     },
 }
@@ -89,7 +89,7 @@ pub(super) fn roots() -> InputRequest {
     InputRequest::ListRoots(ListRootsRequest::default())
 }
 
-/// If an answer is missing or malformed, the tool asks again, as SEP-2322 recommends.
+/// The client's answers. If one is missing or malformed, the tool asks again, as SEP-2322 recommends.
 #[derive(Clone, Copy)]
 pub(super) struct Answers<'a>(Option<&'a InputResponses>);
 

@@ -23,8 +23,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 const CLOSE_STREAM: &str = "io.shoal/close_stream";
 /// When the client should reconnect, in milliseconds.
 const RETRY_MS: u64 = 200;
-/// How long the tool works after the close: long enough for the client to notice it, and short enough to end
-/// soon after it reconnects.
+/// How long the tool works after the close: long enough for the client to notice the close, and short enough to end
+/// soon after the client reconnects.
 const WORK_AFTER_CLOSE: Duration = Duration::from_millis(300);
 
 #[tool_router(router = notifying_tools, vis = "pub(super)")]

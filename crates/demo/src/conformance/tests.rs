@@ -171,7 +171,7 @@ async fn a_state_that_was_not_given_out_is_rejected() {
             .expect("is answered"),
     );
     let state = first.request_state.expect("has a state");
-    // Another tool's valid state must be refused too.
+    // The server must also refuse another tool's valid state.
     for forged in [
         format!("{state}-TAMPERED"),
         r#"{"awaiting":"name"}"#.to_owned(),

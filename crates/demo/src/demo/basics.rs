@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::DemoServer;
 
-/// Longer than the default hold.
+/// Longer than Shoal holds a call by default before it journals the call.
 const SLOWLY: Duration = Duration::from_millis(20);
 
 #[derive(Deserialize, JsonSchema)]
@@ -42,7 +42,7 @@ struct FailArguments {
 
 #[tool_router(router = basic_tools, vis = "pub(super)")]
 impl DemoServer {
-    // Measures the overhead of a tool call.
+    // For measuring the overhead of a tool call.
     /// Returns its argument.
     #[tool(annotations(read_only_hint = true, idempotent_hint = true, open_world_hint = false))]
     fn echo(&self, Parameters(EchoArguments { text }): Parameters<EchoArguments>) -> String {

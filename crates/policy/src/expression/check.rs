@@ -30,7 +30,7 @@ const TARGET: &[&str] = &[
     "idempotent",
     "open_world",
 ];
-/// Macros are expanded before the check.
+/// Functions that conditions may call. Macros are missing, because they are expanded before the check.
 const FUNCTIONS: &[&str] = &[
     "size",
     "contains",
@@ -206,7 +206,7 @@ impl<'p> Check<'p> {
         Err(self.wrong(id, reason))
     }
 
-    /// A pattern must be a literal, because one from a client could take long to compile.
+    /// A pattern must be a literal, because a client's pattern could take long to compile.
     fn pattern(&self, id: u64, pattern: Option<&IdedExpr>) -> Result<(), ExpressionError> {
         let Some(Expr::Literal(LiteralValue::String(text))) = pattern.map(|it| &it.expr) else {
             return Err(self.wrong(id, "the pattern of matches must be a string literal"));

@@ -56,7 +56,7 @@ fn closed() -> RedisError {
     std::io::Error::from(std::io::ErrorKind::BrokenPipe).into()
 }
 
-/// Ends, with the connection, when all senders are dropped.
+/// Sends commands. Ends, with the connection, when all senders are dropped.
 async fn send(connection: MultiplexedConnection, mut asking: mpsc::Receiver<Asked>) {
     let mut under_way = FuturesUnordered::new();
     let mut due = Vec::with_capacity(MOST);

@@ -1,4 +1,4 @@
-//! The keys of a call, shared with other releases, and its commands.
+//! The keys of a call, which other releases use too, and the commands of a call.
 
 use std::collections::BTreeMap;
 
@@ -171,7 +171,7 @@ async fn a_call_takes_few_commands() {
     }
 }
 
-/// An older release kept a call's worker beside its entry and counted streams.
+/// An older release stored a call's worker beside its entry, and numbered streams by a counter.
 #[tokio::test]
 async fn a_session_of_an_older_release_goes_on() {
     let looked = Looked::new().await;
@@ -231,7 +231,7 @@ async fn a_session_of_an_older_release_goes_on() {
     assert_eq!(left.count(), 0, "{found:?}");
 }
 
-/// A stream's number comes from its call's id, so two calls may share it.
+/// A stream's number comes from its call's id, so two calls may have the same number.
 #[tokio::test]
 async fn two_calls_with_one_number_get_streams_of_their_own() {
     let looked = Looked::new().await;

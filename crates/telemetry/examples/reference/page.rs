@@ -108,7 +108,7 @@ fn line(page: &mut String, text: std::fmt::Arguments<'_>) {
     let _ = writeln!(page, "{text}");
 }
 
-/// Writes a row. Lists the values of attributes that differ between metrics.
+/// Writes a metric's row, with the values of the attributes that are not [`shared`].
 fn metric(page: &mut String, of: &Definition) {
     let attributes: Vec<String> = (of.attributes.iter())
         .map(|attribute| named(attribute, of))
@@ -147,7 +147,7 @@ fn named(attribute: &Attribute, of: &Definition) -> String {
     }
 }
 
-/// Leaves out attributes of one metric alone.
+/// Returns the attributes that several metrics have, always with the same values.
 fn shared() -> impl Iterator<Item = &'static Attribute> {
     let mut by_key: BTreeMap<&str, Vec<&'static Attribute>> = BTreeMap::new();
     for attribute in definitions().flat_map(|definition| definition.attributes) {

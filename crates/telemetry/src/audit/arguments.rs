@@ -7,7 +7,7 @@ const REDACTED: &[u8] = br#""[redacted]""#;
 
 pub(super) struct Arguments {
     tools: Vec<String>,
-    /// Names of members, in lower case.
+    /// Parts of the names of members whose values are secret, in lower case.
     redacted: Vec<String>,
     longest: usize,
 }

@@ -17,7 +17,7 @@ use crate::trace::attributes::Recorded;
 pub struct Event<'a> {
     arguments: &'a Arguments,
     line: Option<Line>,
-    /// Boxed, because without a collector moving it would only cost time.
+    /// Boxed, so that an event is cheap to move if there is no collector.
     record: Option<Box<SdkLogRecord>>,
 }
 

@@ -1,4 +1,4 @@
-//! The file of the trail. If it is moved away, a new one is opened.
+//! The file of the audit trail. If it is moved away, the writer opens a new one.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How long the writer gathers events, because a write per event would cost more than a call.
 const GATHER: Duration = Duration::from_millis(50);
 
-/// Readable only for the owner and group.
+/// Opens the file, readable only by its owner and group.
 pub(super) fn open(path: &Path, queue_bytes: usize) -> io::Result<Lines> {
     let named = |error: io::Error| {
         let text = format!("cannot write to audit.file {}: {error}", path.display());
@@ -144,7 +144,7 @@ impl Output for AuditFile {
 
     fn dropped(&mut self, count: u64) {
         self.lost += count;
-        // Writes only the report: the lost events were counted when they were dropped.
+        // Writes only the report of the lost events, which were counted when they were dropped.
         self.write(&[]);
         tracing::error!(
             count,

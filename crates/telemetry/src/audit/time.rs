@@ -34,7 +34,7 @@ fn write(since_epoch: Duration, text: &mut Vec<u8>) {
     text.extend_from_slice(&time);
 }
 
-/// Not inlined, because that makes the caller faster.
+/// Kept out of line, because inlining it would slow down the caller.
 #[cold]
 #[inline(never)]
 fn begin(seconds: u64) -> Text {

@@ -24,7 +24,7 @@ impl Background {
 impl Drop for Background {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
-            // The current thread may have to stay responsive.
+            // Does not wait for the runtime's tasks: that would block the thread, and panic in async code.
             runtime.shutdown_background();
         }
     }

@@ -52,7 +52,7 @@ impl ExportStats {
             metrics()
                 .telemetry
                 .dropped(self.signal, DropReason::QueueFull, 1);
-            // Callers must not wait for a log line. The next export logs the loss instead.
+            // Callers neither wait for the lock nor log. The next export logs the losses.
             if let Some(mut said) = self.said.try_lock() {
                 said.lost += 1;
             }

@@ -72,7 +72,7 @@ impl Sender {
         }
     }
 
-    /// All retries share the timeout.
+    /// Sends a request, and retries. The timeout covers all attempts.
     async fn send(&self, request: Bytes) -> Result<Option<Rejected>, Failed> {
         let deadline = Instant::now() + self.timeout;
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
@@ -116,7 +116,7 @@ impl Sender {
     }
 }
 
-/// All signals have the same encoding of rejections.
+/// Reads every answer as one for traces, because all signals encode rejections alike.
 fn rejected(answer: &[u8]) -> Option<Rejected> {
     let partial = (ExportTraceServiceResponse::decode(answer).ok()?).partial_success?;
     let count = u64::try_from(partial.rejected_spans).unwrap_or(0);

@@ -12,7 +12,7 @@ use super::{ExportStats, Sender};
 use crate::config::Traces;
 use crate::otlp::{self, Envelope};
 
-/// Bytes from which a batch is sent. Collectors accept 4 MiB per request.
+/// A batch of this many bytes is sent at once. Collectors accept 4 MiB per request.
 const FULL: usize = 2 * 1024 * 1024;
 
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl Spans {
         }
     }
 
-    /// Blocks for at most `within`, after which unsent spans are lost.
+    /// Sends the waiting spans. Blocks for at most `within`, after which unsent spans are lost.
     pub(crate) fn shut_down(&self, within: Duration) {
         self.queue.stats.close();
         let (ended, wait) = mpsc::channel();

@@ -16,12 +16,12 @@ use crate::config::Logs;
 use crate::metrics::metrics;
 
 const TARGET: &str = "shoal_telemetry::repeats";
-/// Messages counted separately. Beyond it, all messages of a place in the code count together.
+/// Maximum messages that are counted separately. Further messages from the same place in the code count together.
 const MOST: usize = 1_024;
 const SHOWN: usize = 160;
 
-/// Names the kind of a refusal. Callers can cause any number of refusals, so one line of each kind passes in an
-/// interval.
+/// The field that names the kind of a refusal. Callers can cause any number of refusals, so an interval logs one line
+/// of each kind.
 const REFUSAL: &str = "refusal";
 
 /// The place in the code, and a hash of the message.

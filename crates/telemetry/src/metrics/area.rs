@@ -56,7 +56,7 @@ impl<M: Measured> Measured for Option<M> {
 /// | `Histogram(bounds)` | records its first argument, a duration |
 /// | `UpDownCounter(type)`, `Gauge(type)`, `Observed(type)` (a counter) | registers a value that is read at collection |
 ///
-/// With `[in ATTRIBUTES]` there is no method, because the attributes need more than one label each.
+/// With `[in ATTRIBUTES]`, the area writes the method itself, because an argument may set several attributes.
 macro_rules! area {
     ($(#[$meta:meta])* $area:ident {
         $($(#[$doc:meta])* $vis:vis $name:ident: $kind:ident $(($($of:tt)+))? [$($labels:tt)*]

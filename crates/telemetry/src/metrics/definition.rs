@@ -60,9 +60,9 @@ pub enum Values {
         /// Whether other values are recorded as `_OTHER`.
         open: bool,
     },
-    /// Names that the operator configured, or `_OTHER`. Describes the names.
+    /// Names that the operator configured, or `_OTHER`, with a description of the names.
     Configured(&'static str),
-    /// Texts that stand in the code. Describes the texts.
+    /// Texts in the code, with a description of the texts.
     Code(&'static str),
 }
 

@@ -1,11 +1,11 @@
 //! Creates the series of a counter at 0 when the process starts. Prometheus counts increases only from a known value,
-//! so without the 0 the first lapse of a process would raise no alert.
+//! so without the 0, a counter's first increase would raise no alert.
 
 use opentelemetry::KeyValue;
 
 use super::definition::{Definition, Values};
 
-/// Maximum series of a prepared counter. Most series of larger ones would remain at 0.
+/// Maximum series of a prepared counter. If a counter has more, most of them would remain at 0.
 const MOST: usize = 16;
 
 pub(super) fn series(of: &Definition) -> Vec<Vec<KeyValue>> {

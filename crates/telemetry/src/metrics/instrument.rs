@@ -112,7 +112,6 @@ impl Counter {
 pub(super) struct Histogram(Option<Series<metrics::Histogram<f64>>>);
 
 impl Histogram {
-    /// `attributes` runs only when metrics are on.
     pub(super) fn record<A: AsRef<[Pair]>>(
         &self,
         duration: Duration,

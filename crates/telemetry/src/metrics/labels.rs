@@ -70,7 +70,7 @@ impl Pair {
     fn identity(&self) -> (usize, usize, i64) {
         let address = |text: &'static str| text.as_ptr().addr();
         match self.value {
-            // A literal may be the beginning of another one.
+            // Literals may share an address if one begins with the other, so their lengths count too.
             Value::Text(text) => (
                 address(self.key),
                 address(text),

@@ -41,7 +41,6 @@ impl ProcessMetrics {
     }
 }
 
-/// Reads the memory on Linux only.
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status

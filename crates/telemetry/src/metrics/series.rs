@@ -10,7 +10,7 @@ use parking_lot::RwLock;
 
 use super::labels::Pair;
 
-/// Maximum series found by address. Further measurements bind their series each time.
+/// Maximum series found by address. Each measurement of a further series binds it anew.
 const MOST: usize = 4096;
 
 pub(super) trait Bind {

@@ -57,7 +57,7 @@ impl<T: ?Sized> Key<T> {
     }
 }
 
-/// Maximum bytes of a text, because clients write some of the queued texts.
+/// Maximum bytes of a text. Clients write some of the texts, and all wait in memory for export.
 pub const LONGEST_TEXT: usize = 1_024;
 
 pub(super) fn cut(text: &str) -> &str {
@@ -131,7 +131,7 @@ impl Recorded for Duration {
         given.as_secs_f64().into()
     }
 
-    /// Writes seconds with a fraction, which is faster than finding the shortest number.
+    /// Writes all nine decimals, which is faster than finding the shortest form of a float.
     fn write(given: Self, json: &mut Vec<u8>) {
         write_json(&given.as_secs(), json);
         let mut fraction = *b".000000000";

@@ -35,7 +35,6 @@ fn span_context(context: &TraceContext) -> SpanContext {
     )
 }
 
-/// The inverse of [`span_context`].
 fn trace_context(context: &SpanContext) -> TraceContext {
     let trace_id = u128::from_be_bytes(context.trace_id().to_bytes());
     let span_id = u64::from_be_bytes(context.span_id().to_bytes());
@@ -43,8 +42,8 @@ fn trace_context(context: &SpanContext) -> TraceContext {
         .with_tracestate(&context.trace_state().header())
 }
 
-/// Returns the context of the current span ([`InSpan`]), if it is recorded. Use it in the caller's task, behind an
-/// interface without an argument for the trace. Elsewhere, pass the parent explicitly.
+/// Returns the context of the current span ([`InSpan`]), if it is recorded. Use it only behind an interface without an
+/// argument for the trace, in the caller's task. Elsewhere, pass the parent.
 #[must_use]
 pub fn current() -> Option<TraceContext> {
     crate::state::tracer()?;
@@ -58,7 +57,7 @@ pub fn current() -> Option<TraceContext> {
 /// Adds [`in_span`](Self::in_span) to every future.
 pub trait InSpan: Future + Sized {
     /// Makes the log lines of this future carry the span's ids. Costs one comparison per poll when the span is not
-    /// recorded. The future may outlive the span, which does not end with it.
+    /// recorded. The future neither keeps the span open nor ends it.
     fn in_span(self, span: &Span) -> Either<Self, WithContext<Self>> {
         self.in_trace(span.log_ids())
     }

@@ -81,7 +81,7 @@ impl Tracer {
         Span::recorded(context, running)
     }
 
-    /// Keeps the parent's span id, so that a later recorded span has a known parent.
+    /// Keeps the parent's span id, so that a span recorded further down has a known parent.
     fn unsampled(&self, trace_id: u128, parent: Option<&TraceContext>) -> TraceContext {
         match parent {
             Some(parent) => parent.decided(false),

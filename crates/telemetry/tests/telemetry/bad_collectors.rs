@@ -103,7 +103,7 @@ fn dead_over_http() {
     });
 }
 
-/// The collector may delay an export for five minutes, but it must not delay the shutdown.
+/// An export waits up to five minutes for the silent collector, but the shutdown must not.
 fn silent(protocol: Protocol) {
     let endpoint = listen(|stream| {
         std::thread::park();

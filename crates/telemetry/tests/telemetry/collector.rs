@@ -72,7 +72,7 @@ impl Collector {
     }
 
     pub(crate) fn secure(protocol: Protocol, identity: Identity) -> Self {
-        // A build with several providers has no default.
+        // A build with several crypto providers has no default provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let tls = ServerTlsConfig::new().identity(identity);
         let server = Server::builder().tls_config(tls);

@@ -12,7 +12,7 @@ use crate::bad_collectors::{
 use crate::collector::Collector;
 use crate::process::{LONG, alone};
 
-/// Reads the whole request, so that a reset cannot cut the answer off.
+/// Reads the whole request, because closing a connection with unread data may cut off the answer.
 fn read_request(stream: &mut TcpStream) -> bool {
     let mut read = Vec::new();
     let mut part = [0; 4_096];
@@ -121,7 +121,7 @@ fn that_never_ends_its_answer() {
         });
         let guard = start(endpoint, Protocol::Http, Duration::from_secs(300));
         make_spans();
-        // The length of the answer cuts it off before its time does.
+        // The answer's length ends the export before the time limit does.
         shut_down(guard, LONG);
         check_account(0);
     });

@@ -200,7 +200,8 @@ fn of_many_kinds_are_limited_by_their_place() {
     let lines = lines(&output);
     let said = find(&lines, "lines that repeat were left out");
     assert_eq!(said.len(), 1);
-    // The limit distinguishes 1024 messages. Of all others, 2 pass.
+    // Of 3000 messages, 1024 are counted separately, and each is logged. The others count together, and 2 of them are
+    // logged.
     assert_eq!(said[0]["suppressed"], 3_000 - 1_024 - 2);
 }
 

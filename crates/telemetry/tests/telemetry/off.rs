@@ -59,7 +59,7 @@ fn is_set_up_once() {
     });
 }
 
-/// The test must not drop a runtime in async code, which would panic.
+/// `init` fails in async code here, where dropping its runtime must not panic.
 #[test]
 fn fails_where_somebody_logs_already() {
     alone("off::fails_where_somebody_logs_already", || {

@@ -164,7 +164,7 @@ fn do_not_carry_more_than_they_may() {
         }
         span.end();
         guard.shutdown(LONG);
-        // The limit cuts between characters.
+        // The text is cut between two characters.
         let limit = attributes::LONGEST_TEXT - 1;
         let span = collector.span(&long[..limit]);
         assert_eq!(texts(&span.attributes)["mcp.resource.uri"].len(), limit);

@@ -23,7 +23,7 @@ pub(super) fn expect(
         Some((claim, value)) if !CLIENT_CLAIMS.contains(&claim) => {
             expect_one_of(claim, value, issuer.audience.iter())
         }
-        // A token for another audience is still refused.
+        // The client's id stands for the audience, but a token whose `aud` names another audience is still refused.
         Some(_) => match find(claims, AUD) {
             Some(value) => expect_one_of(AUD, value, issuer.audience.iter().chain(&issuer.clients)),
             None => Ok(()),

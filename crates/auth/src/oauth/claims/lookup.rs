@@ -21,7 +21,7 @@ pub(super) fn find<'c>(claims: &'c Map<String, Value>, claim: &str) -> Option<&'
     })
 }
 
-/// Some issuers write a number.
+/// Reads a name, which some issuers write as a number.
 pub(super) fn name(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::String(text) => Some(text.into()),
@@ -38,7 +38,7 @@ pub(super) fn texts(value: &Value) -> impl Iterator<Item = &str> {
     one.into_iter().chain(several.filter_map(Value::as_str))
 }
 
-/// A date (RFC 7519, 2), perhaps with a fraction. Some issuers write a text.
+/// Reads a date (RFC 7519, 2), perhaps with a fraction. Some issuers write it as text.
 pub(super) fn date(name: &str, came: &Value) -> Result<Duration, TokenFault> {
     let read = match came {
         Value::String(text) if text.bytes().all(|b| b.is_ascii_digit() || b == b'.') => {

@@ -7,10 +7,10 @@ use crate::refused;
 
 /// Maximum bytes of a principal's name.
 const LONGEST: usize = 512;
-/// Claims of a user's login, so that the token is not its client's own.
+/// Claims that a user's login adds. A token with one of them is not its client's own.
 const LOGIN_CLAIMS: [&str; 3] = ["sid", "session_state", "auth_time"];
 
-/// Reads the principal from the token's first claim of `by`. `qualifier` goes before the name.
+/// Reads the principal from the first claim in `by` that the token has. `qualifier` goes before the name.
 pub(super) fn of(
     claims: &Map<String, Value>,
     by: &[String],
@@ -58,7 +58,7 @@ fn is_named_by(text: &str, claim: &str) -> bool {
         .is_some_and(|rest| rest.starts_with(':'))
 }
 
-/// Refuses a user's token if the principal is the client, because all its users would share one principal.
+/// Refuses a user's token if the principal is the client, because all users of the client would share one principal.
 fn expect_nobody_logged_in(claims: &Map<String, Value>, by: &[String]) -> Result<(), TokenFault> {
     let login = LOGIN_CLAIMS
         .into_iter()

@@ -106,7 +106,7 @@ impl Trusting {
     }
 }
 
-/// `null` removes a claim.
+/// Changes claims; `null` removes one.
 pub(crate) fn with(claims: &Value, changes: Value) -> Value {
     let mut claims = claims.clone();
     for (claim, value) in changes.as_object().unwrap() {

@@ -299,7 +299,7 @@ impl SessionGateway for ScriptedNode {
         Ok(SessionId::of_task_opened_by(&self.id))
     }
 
-    /// Refuses by a scripted error. Makes the task otherwise, and then may hang.
+    /// Fails with the scripted error. Otherwise makes the task, and then hangs if the script says so.
     async fn adopt(&self, to: &SessionRef, call: AdoptCall) -> Result<Task, GatewayError> {
         let adopted = (to.session.clone(), call.repeated);
         self.adopts.lock().push(adopted);
@@ -347,7 +347,6 @@ impl SessionGateway for ScriptedNode {
     }
 }
 
-/// Returns a task whose id names the node that answers.
 fn task(node: &NodeId) -> Task {
     Task {
         id: node.to_string(),

@@ -37,7 +37,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Searches the result for `isError`.
+    /// Returns how the outcome failed, if it did. Searches a result for `isError`.
     #[must_use]
     pub fn of(outcome: &CallOutcome) -> Option<Self> {
         match outcome {

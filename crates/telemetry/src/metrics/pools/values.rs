@@ -96,7 +96,7 @@ labels! {
 }
 
 impl CountedOutcome {
-    /// Searches the result for `isError`.
+    /// Returns the outcome to count. Searches a result for `isError`.
     #[must_use]
     pub fn of(outcome: &CallOutcome) -> Self {
         Self::with(outcome, Failure::of(outcome))
