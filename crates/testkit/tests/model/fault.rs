@@ -3,28 +3,29 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     // Binding.
-    /// A worker does not remember what it refused.
+    /// A worker does not remember which calls it refused.
     RefusalsForgotten,
-    /// A repeated start that does not say so runs a known call again.
+    /// A worker runs a call that it has already taken again if the call is started again.
     ResentStartRuns,
-    /// A worker runs unknown calls, under whatever number they were bound.
+    /// A worker runs an unknown call even if the call's number is older than the worker's, so that
+    /// the worker may have forgotten the call.
     NumbersIgnored,
-    /// A worker compares the time in the call's id, by the edge's clock, with the time up to which it has forgotten, by its
-    /// own clock.
+    /// A worker decides what it has forgotten by times: that in the call's id comes from the edge's
+    /// clock, the other one from its own clock.
     ClocksCompared,
-    /// An owner passes a delivery back as unsent although it has started the call.
+    /// An owner sends a delivery back as unsent although it has started the call.
     MovedAfterStart,
     /// The edge passes the refusal of a repetition on as final.
     FinalRefusalPassedOn,
     /// Limits for new calls apply to repetitions.
     RepetitionsMeetLimits,
-    /// An edge asks the worker, which does not know the call. The edge takes this for a call that was not
-    /// executed.
+    /// An edge asks the worker for a call. The worker does not know it, and the edge concludes that
+    /// it was not executed.
     NotThereIsNotExecuted,
     /// An owner that sends JSON frees the result before the edge has confirmed it.
     FreedWithAnswer,
-    /// An owner frees a result, also that of a batch's member, when it has received it. The result is then
-    /// not yet in the log or at the edge.
+    /// An owner frees each result, also that of a batch's member, as soon as it has received it,
+    /// before the result is in the log or at the edge.
     FreedOnReceipt,
     /// An owner binds a call to another worker without journaling the new binding.
     UnjournaledBinding,
@@ -33,7 +34,7 @@ pub(crate) enum Fault {
     /// An owner cannot reach the bound worker. It binds the call again because the delivery claims to be the
     /// first.
     LateFirstBoundAnew,
-    /// An owner believes its plan, which refuses a repetition, without asking the worker.
+    /// An owner whose plan refuses a repetition refuses it without asking the worker.
     RefusedRepetitionBelieved,
     /// A worker that is asked for a call that it does not have does not remember that it refused the call.
     AttachmentForgotten,
@@ -50,7 +51,8 @@ pub(crate) enum Fault {
     // Two owners.
     /// A node accepts calls although its lease is not certain.
     ZombieAdmits,
-    /// A claim does not leave a note.
+    /// A claim leaves no note, so the owner does not learn that it must check whether it still owns
+    /// the session.
     NoNotes,
     /// A node that doubts its ownership checks the owner only once.
     AsksOnce,
@@ -58,8 +60,8 @@ pub(crate) enum Fault {
     KeepsAfterLapse,
     /// Workers accept frames from owners of any epoch.
     NoEpochTowardsWorkers,
-    /// Workers accept frames from owners of any epoch, and a driver takes a replaced reader for the end of
-    /// the call.
+    /// Workers accept frames from owners of any epoch. A driver that another one has replaced as
+    /// the call's reader takes this for the call's end.
     StolenReaderIsOutcome,
     /// A node that loses a session cancels its call.
     CancelOnLostSession,
@@ -71,9 +73,9 @@ pub(crate) enum Fault {
     AnswerWithoutRound,
     /// A write to the session state does not end the hold.
     UnjournaledWriting,
-    /// A cancellation that overtakes its call is dropped.
+    /// A cancellation that arrives before its call is dropped.
     OvertakingCancelForgotten,
-    /// A worker that refused a cancelled call remembers a refusal, but not the cancellation.
+    /// A worker that refuses a cancelled call remembers the refusal, but not the cancellation.
     CancelledIsPlain,
     /// A repetition of a cancelled call starts it.
     CancelledRepetitionStarts,
@@ -81,7 +83,7 @@ pub(crate) enum Fault {
     Hearsay,
     /// A session can be claimed on evidence without a pause between claims.
     NoQuietAfterClaim,
-    /// A claim sets owner and epoch without a comparison with the values that it has read.
+    /// A claim sets owner and epoch without checking that they are still those that it has read.
     BlindClaim,
     /// The store accepts writes of any epoch.
     NoEpochCheck,
@@ -97,23 +99,27 @@ pub(crate) enum Fault {
     EntryLeftOpen,
     /// 202 is sent before the log has an event.
     AcceptedBeforeLog,
-    /// Over HTTP+SSE, an owner does not look for a repetition of an ended call on the standalone stream.
+    /// Over HTTP+SSE, an owner that gets a repetition of an ended call does not look for the call
+    /// on the standalone stream.
     OneStreamUnread,
-    /// Repetitions, and calls that the worker has forgotten, are handled without the log.
+    /// An owner does not look in the log for repetitions, or for calls that the worker has
+    /// forgotten.
     NoLookUp,
-    /// An owner believes a worker's refusal, or that it no longer knows the call, without consulting the log.
+    /// An owner believes a worker that refuses the call or no longer knows it, without looking in
+    /// the log.
     WorkerBelieved,
-    /// A delivery whose edge is gone is forgotten.
+    /// An owner forgets the call of a delivery whose edge is gone.
     DroppedIsForgotten,
-    /// A delivery whose edge is gone cancels its call.
+    /// An owner cancels the call of a delivery whose edge is gone.
     DroppedIsCancelled,
 
     // Log.
     /// The reader gets a worker's event before the log has it.
     SentBeforeAppended,
-    /// The store appends at any position.
+    /// The store appends without checking the position.
     NoPositionCheck,
-    /// An owner that does not know whether its append succeeded answers "outcome unknown" instead.
+    /// An owner that does not know whether its append succeeded does not repeat it, but answers
+    /// "outcome unknown".
     AbandonedAppend,
     /// A node claims only for deliveries, not for resuming clients.
     ClaimForDeliveriesOnly,
