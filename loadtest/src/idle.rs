@@ -1,4 +1,4 @@
-//! All idle streams must survive while others call.
+//! All idle streams must survive while other clients call.
 
 mod calls;
 pub(crate) mod crowd;
@@ -37,7 +37,7 @@ const WARM_UP_CALLS: Duration = Duration::from_secs(2);
 const WARM_UP_RATE: u32 = 200;
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 const SAY_EVERY: usize = 10;
-/// Besides the callers' connections.
+/// Open files besides the connections.
 const OTHER_FILES: u64 = 200;
 
 pub(crate) fn execute(arguments: cli::Idle) -> anyhow::Result<bool> {

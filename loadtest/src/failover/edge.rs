@@ -1,4 +1,5 @@
-//! All streams of a killed edge must return without loss, and other clients must not suffer.
+//! All streams of a killed edge must return without loss. Their return must not slow down other
+//! clients.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -131,8 +132,8 @@ async fn change(client: &mut Client) -> Result<(), Failure> {
         .await
 }
 
-/// Compares other clients' calls before the kill with those during the return of the streams. The phase in between
-/// counts separately, because broken connections then keep this machine busy.
+/// Compares other clients' calls before the kill with those during the return of the streams. The
+/// time between counts separately, because broken connections keep this machine busy then.
 fn judge(outcome: &mut Outcome, steady: &[Done], [killed, first_back, last_back]: [Instant; 3]) {
     let due = |from: Instant, until: Instant| {
         let within = steady

@@ -77,7 +77,8 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<Verdict> {
                         "{case} {cpu_us:.2} µs, {times:.1} × fewer than {}: at least {least} ×",
                         cheapest.case
                     ),
-                    // Judged only if no calls failed, because their CPU time would count for the others.
+                    // Judges only if no calls failed, because the CPU time of failed calls would
+                    // count for the others.
                     (is_sound(shoal) && is_sound(cheapest)).then_some(times >= *least),
                 )
             }
