@@ -154,8 +154,8 @@ async fn a_tool_stays_known_while_all_session_nodes_are_away() {
             if answer.body["result"].is_object() {
                 return answer;
             }
-            // The edge may send the first call to a killed node before it notices the kill. Then it
-            // does not know whether a worker has the call.
+            // The edge may send the first call to a killed node before it notices the kill. Then
+            // the edge does not know whether a worker has the call.
             let perhaps_sent = id == 1 && answer.body["error"]["code"] == 50_002;
             let not_yet = perhaps_sent || answer.body["error"]["code"] == 50_301;
             assert!(not_yet || answer.status == 503, "{answer:?}");

@@ -5,13 +5,13 @@ pub(crate) enum Fault {
     // Binding.
     /// A worker does not remember which calls it refused.
     RefusalsForgotten,
-    /// A worker runs a call that it has already taken again if the call is started again.
+    /// A worker runs a call once more when an owner repeats the start.
     ResentStartRuns,
-    /// A worker runs an unknown call even if the call's number is older than the worker's, so that
-    /// the worker may have forgotten the call.
+    /// A worker runs an unknown call even if the call's number is older than its own. The worker
+    /// may have run and forgotten such a call.
     NumbersIgnored,
-    /// A worker decides what it has forgotten by times: that in the call's id comes from the edge's
-    /// clock, the other one from its own clock.
+    /// A worker decides by clocks whether it has forgotten a call: it compares the time in the
+    /// call's id, by the edge's clock, with a time by its own clock.
     ClocksCompared,
     /// An owner sends a delivery back as unsent although it has started the call.
     MovedAfterStart,
@@ -60,20 +60,20 @@ pub(crate) enum Fault {
     KeepsAfterLapse,
     /// Workers accept frames from owners of any epoch.
     NoEpochTowardsWorkers,
-    /// Workers accept frames from owners of any epoch. A driver that another one has replaced as
-    /// the call's reader takes this for the call's end.
+    /// Workers accept frames from owners of any epoch. If another driver takes over the reading of
+    /// the call's events, the former driver assumes that the call has ended.
     StolenReaderIsOutcome,
     /// A node that loses a session cancels its call.
     CancelOnLostSession,
     /// A worker that knows of a session's end starts calls for it.
     StartsAfterEnd,
-    /// The client's answer to a question is accepted before the worker has it.
+    /// An owner accepts the client's answer to a question before the worker has it.
     AnswerAcceptedEarly,
-    /// An answer does not name its round.
+    /// The client's answer to a question does not name the round of questions that it answers.
     AnswerWithoutRound,
     /// A write to the session state does not end the hold.
     UnjournaledWriting,
-    /// A cancellation that arrives before its call is dropped.
+    /// A node drops a cancellation that arrives before its call.
     OvertakingCancelForgotten,
     /// A worker that refuses a cancelled call remembers the refusal, but not the cancellation.
     CancelledIsPlain,
