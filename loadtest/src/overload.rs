@@ -183,7 +183,7 @@ impl Crowd {
                     tally.refused.push(took);
                 }
             }
-            // The refusal comes in a stream, because the call was already queued.
+            // This refusal comes in a stream, because the call was already queued.
             Ok(Err(Failure::Wrong(why))) if why.contains("50300") => {
                 if counts {
                     tally.refused.push(took);

@@ -1,4 +1,5 @@
-/// Returns the best non-negative coefficients. `None` if `rows` do not determine them.
+/// Returns the non-negative coefficients by which `rows` fit `values` best. `None` if `rows` do not
+/// determine them.
 pub(super) fn least_squares(rows: &[Vec<f64>], values: &[f64]) -> Option<Vec<f64>> {
     let width = rows.first()?.len();
     let mut free: Vec<usize> = (0..width).collect();

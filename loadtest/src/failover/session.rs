@@ -77,7 +77,7 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
     let steady = steady.stop().await;
     outcome.seconds = began.elapsed().as_secs_f64();
 
-    // Read after all calls have ended, so that the worker's count is final.
+    // Reads the worker's count after all calls have ended, so that it is final.
     let worker = cluster.of(Role::Worker).next().context("no worker")?;
     let executed = worker.metric(EXECUTIONS, &["\"long_job\""])? as u64;
     if executed > options.calls as u64 {

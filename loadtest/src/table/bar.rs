@@ -35,7 +35,8 @@ const BARS: &[(&str, Limit)] = &[
     ),
     ("shoal legacy", TimesFewer(12.0, &["TypeScript 1 stateful"])),
     ("shoal modern", TimesFewer(12.0, &["TypeScript 2 modern"])),
-    // These comparisons are harder for Shoal, because only Shoal keeps a session here.
+    // This comparison is hard for Shoal, which keeps a session, because the cheaper of the two
+    // peers counts.
     (
         "shoal legacy",
         TimesFewer(70.0, &["FastMCP stateful", "FastMCP stateless JSON"]),

@@ -84,8 +84,8 @@ const CASES: &[Case] = &[
         Mode::Legacy,
         "echo_once",
     ),
-    // Like most real tools, this one takes longer than a call is held. Such a call needs a stream,
-    // and in a cluster two steps in Redis.
+    // Like most real tools, `echo_slowly` takes longer than a call is held. Such a call needs a
+    // stream, and in a cluster two steps in Redis.
     echo(
         "shoal, 20 ms tool",
         Server::Shoal,

@@ -19,7 +19,7 @@ const CONNECTION: u64 = 32 * KIB;
 const SESSION: u64 = 16 * KIB;
 /// Overhead by allocator and threads.
 const ALLOCATOR: u64 = 64 << 20;
-/// A text exists as received and as sent.
+/// Factor for the bytes of texts, because a text exists as received and as sent.
 const TWICE: u64 = 2;
 
 struct Term {

@@ -40,7 +40,7 @@ fn verdict(part: Part, its: &[Round], others: &[Round]) -> Verdict {
 fn what_sampling_costs_is_judged_by_cpu_time_alone() {
     for (round, due) in [
         ((1.0, 100.0, 100.0), Verdict::Held),
-        // Low throughput is allowed, because the collector shares the generator's core.
+        // Throughput and latency do not count, because the collector shares the generator's core.
         ((1.149, 50.0, 300.0), Verdict::Held),
         ((1.15, 100.0, 100.0), Verdict::NotHeld),
         ((f64::NAN, 100.0, 100.0), Verdict::NotHeld),
