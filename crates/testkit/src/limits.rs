@@ -10,7 +10,7 @@ use tokio::process::Command;
 pub enum Resource {
     /// The size of each written file in bytes.
     FileSize,
-    /// The bound for new file descriptors.
+    /// The bound on the numbers of new file descriptors.
     Descriptors,
 }
 

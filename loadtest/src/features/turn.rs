@@ -32,7 +32,7 @@ pub(super) struct Spans {
     pub(super) lost: Option<u64>,
 }
 
-/// Fails if the features of `case` do not work, for example if spans are missing.
+/// Measures a case once. Fails if its features do not work, for example if spans are missing.
 pub(super) async fn turn(
     case: &Case,
     options: &Options,

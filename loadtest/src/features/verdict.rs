@@ -96,7 +96,7 @@ fn cost(times_off: &Measured) -> (Finding, Verdict) {
 /// limit.
 fn by_chance(many: usize, few: usize) -> f64 {
     let rounds = many + few;
-    // Counts ways to choose `chosen` of all rounds (binomial coefficients), starting with none.
+    // The number of ways to choose `chosen` of the rounds, a binomial coefficient.
     let mut ways = 1.0;
     let mut all = 0.0;
     for chosen in 0..=few {

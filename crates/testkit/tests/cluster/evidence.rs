@@ -64,7 +64,7 @@ async fn a_stopped_owner_keeps_its_session_until_its_lease_ends() {
     let client = Client::open(cluster.url()).await;
     client.echo_patiently(1).await;
     let paused = owner(&cluster).await;
-    // The owner renews its lease every third of its length, so at least two thirds remain.
+    // The owner renews its lease whenever a third has passed, so at least two thirds remain.
     paused.pause().await.unwrap();
     let begun = Instant::now();
     client.echo_patiently(2).await;

@@ -9,7 +9,7 @@ use crate::session::owner;
 use crate::{LEASE, small, start};
 
 /// A lease of which two thirds outlast a failover on a busy machine. At least two thirds remain,
-/// because the owner renews it every third.
+/// because the owner renews it whenever a third has passed.
 const OUTLIVES_FAILOVERS: Duration = Duration::from_secs(45);
 const ORDERLY: Duration = Duration::from_secs(30);
 

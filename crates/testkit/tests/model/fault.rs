@@ -77,7 +77,7 @@ pub(crate) enum Fault {
     OvertakingCancelForgotten,
     /// A worker that refuses a cancelled call remembers the refusal, but not the cancellation.
     CancelledIsPlain,
-    /// A repetition of a cancelled call starts it.
+    /// A repetition of a cancelled call starts the call.
     CancelledRepetitionStarts,
     /// A node claims a session because an edge has lost its owner.
     Hearsay,
@@ -89,7 +89,7 @@ pub(crate) enum Fault {
     NoEpochCheck,
 
     // Hold.
-    /// The client gets its id before the journal has confirmed the entry.
+    /// The client gets an event id before the journal has confirmed the entry.
     IdBeforeStep,
     /// An unconfirmed step of the journal ends the call.
     FailedStepEndsCall,
