@@ -1,4 +1,4 @@
-//! An issuer's keys.
+//! The keys that an issuer of tokens publishes.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| shoal_auth::fuzz::key_set(data));

@@ -1,4 +1,5 @@
-//! Cores must be pinned before threads and processes start, because they inherit the affinity.
+//! Pins this thread to a core. Pin before threads and processes start, because they inherit the
+//! affinity.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cores {

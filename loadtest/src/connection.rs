@@ -1,4 +1,5 @@
-//! The caller polls the connection, so an answer costs one wake-up. Dropping the connection closes the socket at once.
+//! An HTTP connection that its caller polls, so that an answer costs one wake-up. Dropping it
+//! closes the socket at once.
 
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
@@ -24,7 +25,7 @@ const NARROW_BYTES: u32 = 4096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Goodbye {
     Finish,
-    /// Like a client that vanished. This also avoids `TIME_WAIT`.
+    /// Resets the connection, like a client that vanished. This also avoids `TIME_WAIT`.
     Reset,
 }
 
@@ -41,7 +42,7 @@ impl Connection {
         Self::open_from(None, target, goodbye).await
     }
 
-    /// One address has only about 28,000 ports for one server.
+    /// Connects from `source`, because one address has only about 28,000 ports for one server.
     pub(crate) async fn open_from(
         source: Option<IpAddr>,
         target: &Target,
@@ -64,7 +65,8 @@ impl Connection {
         Self::over(socket, goodbye).await
     }
 
-    /// The smallest receive buffer lets a server soon notice an idle reader.
+    /// Connects with the smallest receive buffer, so that the server soon notices a client that
+    /// does not read.
     pub(crate) async fn open_narrow(target: &Target, goodbye: Goodbye) -> Result<Self, Failure> {
         let socket = if target.address.is_ipv4() {
             TcpSocket::new_v4()
@@ -98,7 +100,7 @@ impl Connection {
         })
     }
 
-    /// Waits for the head of the answer. Any error closes the connection.
+    /// Sends a request, and waits for the head of the answer. Any error closes the connection.
     pub(crate) async fn send(mut self, request: Request<Full<Bytes>>) -> Result<Reply, Failure> {
         drive(&mut self.wire, self.sender.ready())
             .await
@@ -124,7 +126,7 @@ impl Connection {
     }
 }
 
-/// A JSON body counts as one event without an ID.
+/// An answer. A JSON body counts as one event without an ID.
 pub(crate) struct Reply {
     pub(crate) headers: HeaderMap,
     connection: Connection,
@@ -172,7 +174,8 @@ impl Reply {
         }
     }
 
-    /// Returns comments too, for callers that wait for signs of life. Cancellation safe.
+    /// Returns bytes as they arrive, with SSE comments, for callers that wait for signs of life.
+    /// Cancellation safe.
     pub(crate) async fn next_bytes(&mut self) -> Result<Option<Bytes>, Failure> {
         loop {
             match drive(&mut self.connection.wire, self.body.frame()).await {

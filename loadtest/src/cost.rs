@@ -1,5 +1,5 @@
-//! Fits the CPU time of a cluster's processes under several loads to costs of calls, sessions and
-//! streams, for `loadtest model`.
+//! Computes the costs of calls, sessions and streams from the CPU time of a cluster's processes
+//! under several loads, for `loadtest model`.
 
 mod fit;
 mod load;
@@ -19,7 +19,7 @@ use crate::servers::cluster::member::Member;
 use crate::{drive, table};
 
 const CROWD: usize = 1000;
-/// How often the server writes a comment on a silent stream: often enough to be measured.
+/// How often the server writes a comment on a silent stream, often enough for a measurable cost.
 const KEEP_ALIVE: Duration = Duration::from_millis(500);
 
 /// `loadtest cost`.

@@ -65,7 +65,7 @@ impl Call {
     }
 }
 
-/// Counts failures in the report.
+/// Makes the run. The report counts failures of calls.
 pub(crate) async fn run(plan: &Plan, progress: impl Fn(&str)) -> anyhow::Result<RunReport> {
     let mut target = Target::resolve(&plan.url).await?;
     target.authorization.clone_from(&plan.authorization);
@@ -123,7 +123,6 @@ struct Reading {
 }
 
 impl Reading {
-    /// `None` if the processes are unknown.
     fn take(plan: &Plan) -> anyhow::Result<Option<Self>> {
         if plan.pids.is_empty() {
             return Ok(None);

@@ -2,7 +2,8 @@
 
 use std::io;
 
-/// Returns the limit for this process and its later children.
+/// Raises the limit of open files to `wanted`, or as far as permitted, for this process and its
+/// later children. Returns the limit.
 #[cfg(unix)]
 pub(crate) fn raise_limit(wanted: u64) -> io::Result<u64> {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};

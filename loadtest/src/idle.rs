@@ -1,4 +1,4 @@
-//! All idle streams must survive while others call.
+//! All idle streams must survive while other clients call.
 
 mod calls;
 pub(crate) mod crowd;
@@ -26,7 +26,8 @@ use result::{BareResult, Measured, Sample};
 use server::Server;
 use summary::Summary;
 
-/// Streams come and go before measuring, so that the result excludes one-time allocations.
+/// Number of streams that come and go before measuring, so that the result excludes one-time
+/// allocations.
 const WARM_UP: usize = 200;
 const WARM_UP_SETTLE: Duration = Duration::from_secs(2);
 const FLOOR_SETTLE: Duration = Duration::from_secs(3);
@@ -37,7 +38,7 @@ const WARM_UP_CALLS: Duration = Duration::from_secs(2);
 const WARM_UP_RATE: u32 = 200;
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 const SAY_EVERY: usize = 10;
-/// Besides the callers' connections.
+/// Open files besides the connections.
 const OTHER_FILES: u64 = 200;
 
 pub(crate) fn execute(arguments: cli::Idle) -> anyhow::Result<bool> {
@@ -53,7 +54,7 @@ pub(crate) fn execute(arguments: cli::Idle) -> anyhow::Result<bool> {
         arguments.rate == 0 || arguments.callers > 0,
         "--rate needs at least one of --callers"
     );
-    // Raised before servers are started, because they inherit the limit.
+    // Raises the limit before servers start, because they inherit it.
     crate::files::raise_limit((arguments.streams + arguments.callers) as u64 + OTHER_FILES)
         .context("could not read the limit of open files")?;
     let json = arguments.json.clone();

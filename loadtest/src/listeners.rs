@@ -26,12 +26,12 @@ use crate::target::Target;
 
 const COUNTER: &str = "demo://counter";
 
-/// From the last change to its notification.
+/// Maximum time from the last change to its notification.
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Growth of the edges after the first third of the changes, as a fraction.
+/// Maximum growth of the edges' memory after the first third of the changes, as a fraction.
 const GROWTH: f64 = 0.1;
 
 const OPENING: usize = 64;
@@ -118,7 +118,7 @@ pub(crate) async fn run(options: &Listeners, progress: impl Fn(&str)) -> anyhow:
     let before = measure(&pids)?.rss_kib;
     changes.come(options.rate, options.duration - third).await;
     let after = measure(&pids)?.rss_kib;
-    // The last change comes alone, so that its time is known.
+    // Makes the last change alone, so that its time is known.
     let began = Instant::now();
     changes.change().await;
     let done = Instant::now();

@@ -39,7 +39,7 @@ use crate::target::Target;
 
 const OPENING: usize = 128;
 
-/// Added to the call timeout of the last calls.
+/// How long clients may run on after the timeout of the last calls.
 const GRACE: Duration = Duration::from_secs(90);
 
 /// Later failures are part of the outcome.
@@ -50,7 +50,8 @@ pub(crate) async fn run(options: &Load, progress: impl Fn(&str)) -> anyhow::Resu
         targets.push(Target::resolve(url).await?);
     }
     let servers = Servers::of(&options.pids)?;
-    // Only the times of the stages depend on when all sessions are open.
+    // The number of stages is known before the sessions are open. Only the stages' times depend on
+    // that.
     let shape = options.shape();
     let stage_count = shape.stages(Instant::now()).all.len();
     let common = Arc::new(Common {

@@ -31,7 +31,7 @@ pub(crate) struct Figure {
     /// Unique, for example `edge: resident memory a stream`.
     pub(crate) name: String,
     pub(crate) value: f64,
-    /// `µs`, `KiB`, `1/s`. Empty for a plain number.
+    /// For example `µs`, `KiB` or `1/s`. Empty for a plain number.
     pub(crate) unit: String,
     pub(crate) better: Better,
 }
@@ -92,7 +92,7 @@ pub(crate) struct Violation {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Verdict {
-    /// With the figure: `p99 of a pause 1.9 s: at most 2.3 s`.
+    /// Includes the figure, for example `p99 of a pause 1.9 s: at most 2.3 s`.
     pub(crate) what: String,
     /// `None` if the run could not decide.
     pub(crate) held: Option<bool>,

@@ -19,7 +19,7 @@ use crate::outcome::{Better, Distribution, Outcome, Verdict};
 use crate::servers::cluster::{Cluster, Shape};
 use crate::target::Target;
 
-/// Fraction of the workers' capacity.
+/// Minimum goodput, as a fraction of the workers' capacity.
 const GOODPUT: f64 = 0.9;
 
 const SHED_WITHIN: Duration = Duration::from_millis(50);
@@ -81,7 +81,7 @@ struct Tally {
     done: Vec<Duration>,
     refused: Vec<Duration>,
     without_retry_after: u64,
-    /// Counts answers in the measured time, whenever their calls came.
+    /// Answers in the measured time, whenever their calls were sent.
     answered_in_time: u64,
 }
 
@@ -183,7 +183,7 @@ impl Crowd {
                     tally.refused.push(took);
                 }
             }
-            // The refusal comes in a stream, because the call was already queued.
+            // This refusal comes in a stream, because the call was already queued.
             Ok(Err(Failure::Wrong(why))) if why.contains("50300") => {
                 if counts {
                     tally.refused.push(took);

@@ -10,7 +10,7 @@ use clap::Args;
 use crate::cli::duration;
 use crate::outcome::{Better, Outcome, Verdict};
 
-/// Ratio to the floor's cost of a byte.
+/// Maximum ratio of the cost of a byte to the floor's.
 const BAR: f64 = 1.5;
 
 const LARGE: usize = 1 << 20;
@@ -89,7 +89,7 @@ pub(crate) async fn run(options: &Payload, progress: impl Fn(&str)) -> anyhow::R
     Ok(outcome)
 }
 
-/// Large sizes get a verdict.
+/// Adds a figure and, for large sizes, a verdict.
 fn judge(outcome: &mut Outcome, case: &str, size: usize, ratio: f64) {
     outcome.figure(
         format!("{case}, {size} B: CPU a byte over the floor's"),

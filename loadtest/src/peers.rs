@@ -86,7 +86,7 @@ pub(crate) fn named(names: &[String]) -> anyhow::Result<Vec<&'static Peer>> {
     Ok(PEERS.iter().filter(is_named).collect())
 }
 
-/// Next to this program, outside of the sources.
+/// Returns a directory next to this program, outside of the sources.
 pub(crate) fn default_directory() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe()?;
     Ok(program.with_file_name("peers"))

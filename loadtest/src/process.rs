@@ -12,7 +12,7 @@ pub(crate) struct Usage {
     pub(crate) processes: usize,
 }
 
-/// Includes all descendants of `roots`.
+/// Sums over `roots` and all their descendants.
 pub(crate) fn measure(roots: &[u32]) -> anyhow::Result<Usage> {
     let table = processes()?;
     let mut usage = Usage::default();
@@ -81,7 +81,7 @@ fn processes() -> anyhow::Result<HashMap<u32, Stat>> {
     Ok(table)
 }
 
-/// The program's name may contain blanks and parentheses.
+/// Splits at the last parenthesis, because the program's name may contain blanks and parentheses.
 fn parse_stat(line: &str) -> Option<Stat> {
     let (_, rest) = line.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();

@@ -17,10 +17,10 @@ pub(crate) struct RunReport {
     pub(crate) mode: Mode,
     pub(crate) sessions: usize,
     pub(crate) seconds: f64,
-    /// In the measured time.
+    /// Calls in the measured time.
     pub(crate) calls: u64,
     pub(crate) calls_per_s: f64,
-    /// From sending a request to the end of its answer.
+    /// The time from sending a request to the end of its answer.
     pub(crate) latency: Latency,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) redis: Option<RedisUsage>,
@@ -174,7 +174,7 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
 
 #[cfg(test)]
 impl RunReport {
-    /// Every field but `cpu_us` is 1.
+    /// A report with made-up figures, except `cpu_us`.
     pub(crate) fn made_up(cpu_us: f64) -> Self {
         Self {
             redis: None,

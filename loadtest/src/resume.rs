@@ -32,7 +32,7 @@ const SAMPLE_PERIOD: Duration = Duration::from_secs(1);
 
 const SAMPLES_PER_LINE: usize = 5;
 
-/// The sum of the last call's timeouts.
+/// How long clients may run on at the end: the sum of the last call's timeouts.
 const END_GRACE: Duration = Duration::from_secs(75);
 
 #[derive(Debug, Clone)]
@@ -111,7 +111,8 @@ pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::R
                 break;
             }
             _ = tick.tick() => {
-                // Sampled only under load, because later samples would flatter the last third.
+                // Samples memory only under load, because later samples would flatter the last
+                // third.
                 if !options.pids.is_empty() && Instant::now() < until {
                     let usage = process::measure(&options.pids)?;
                     samples.add(began.elapsed().as_secs_f64(), usage.rss_kib);
@@ -139,7 +140,7 @@ fn line(snapshot: &Snapshot, samples: &Samples, elapsed: Duration) -> String {
     format!("{:>4} s: {snapshot}{memory}", elapsed.as_secs())
 }
 
-/// Returns whether the server has the counter too.
+/// Checks that the server has `long_job`. Returns whether it has the counter too.
 async fn probe(target: &Target) -> anyhow::Result<bool> {
     let mut client = Client::open(target, Mode::Legacy, Goodbye::Finish)
         .await

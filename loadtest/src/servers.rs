@@ -17,7 +17,7 @@ const PATH: &str = "/mcp";
 
 const LISTENING: &str = "listening on ";
 
-/// Prints the address first.
+/// Prints the server's address, then serves.
 #[allow(
     clippy::print_stdout,
     reason = "whoever started the server reads its address from here"
@@ -36,7 +36,8 @@ async fn serve(router: Router, listen: SocketAddr) -> anyhow::Result<()> {
         .context("could not serve")
 }
 
-/// With `input`, also ends when standard input ends, which happens when the starter dies.
+/// With `input`, also ends when standard input ends, as it does when the program that started this
+/// one dies.
 pub(crate) async fn serve_while(
     input: bool,
     serving: impl Future<Output = anyhow::Result<()>>,

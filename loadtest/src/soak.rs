@@ -21,7 +21,7 @@ use crate::target::Target;
 use churn::{Churn, Counts};
 use samples::{Held, Samples};
 
-/// Beyond the configured times.
+/// How long state may remain beyond the configured times.
 const EXPIRY_PATIENCE: Duration = Duration::from_secs(60);
 
 /// The arguments of `loadtest soak`.
@@ -134,7 +134,7 @@ fn begin(options: &Soak, seed: u64) -> Outcome {
     outcome
 }
 
-/// The cluster keeps state only for a short time.
+/// Returns a cluster that keeps state only for a short time.
 fn shape(options: &Soak) -> Shape {
     let idle = format!("{}ms", options.idle.as_millis());
     Shape {

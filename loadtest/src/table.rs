@@ -52,7 +52,7 @@ impl Table {
     }
 }
 
-/// Only a peer from a registry may fail to start.
+/// Measures all cases. Fails if a server does not start, unless it is a peer from a registry.
 pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Table> {
     let outcome = Outcome::begin(
         "table",
@@ -114,7 +114,8 @@ impl fmt::Display for Table {
         redis::write(out, &self.rows)?;
         report::write_disturbance(out, self.rows.iter().map(|row| row.other_cores))?;
         for row in &self.rows {
-            // Measured times vary, because the run waits for calls in flight.
+            // Allows for some variation of the measured times, because a run waits for calls in
+            // flight.
             if row.seconds > self.outcome.seconds * 1.1 + 0.1 {
                 writeln!(
                     out,

@@ -1,4 +1,4 @@
-//! A hostile tenant takes one resource after the other, and a good one must not notice.
+//! A hostile tenant exhausts one resource after the other, and a good tenant must not notice.
 
 mod bound;
 mod good;
@@ -259,7 +259,8 @@ impl Scene {
         })
     }
 
-    /// Also returns the servers' CPU time per second.
+    /// Lets the good tenant work beside the hostile one. Also returns the servers' CPU seconds per
+    /// second.
     async fn phase(
         &self,
         options: &Tenants,

@@ -124,7 +124,8 @@ fn streams_of_a_killed_edge_come_back_and_miss_nothing() {
         20.0
     );
     assert_eq!(verdict(&outcome, "20 of 20 streams resumed"), Some(true));
-    // With so few streams, all return within a moment in which other clients may make no call.
+    // Checks no figure of the return: so few streams return within a moment, in which other clients
+    // may make no call.
     assert!(figure(&outcome, "others' p99 before the kill") > 0.0);
 }
 

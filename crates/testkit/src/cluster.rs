@@ -1,4 +1,4 @@
-//! A whole cluster: Redis, edges, sessions and workers as separate processes behind one URL.
+//! A whole cluster: Redis, edges, session nodes and workers as separate processes behind one URL.
 
 mod announced;
 mod builder;
@@ -154,7 +154,8 @@ impl Cluster {
         self.members.iter().for_each(Member::heal);
     }
 
-    /// Counts how often faults had an effect on a connection. Zero means that the test proves little.
+    /// Counts how often faults had an effect on a connection. If it is zero, the test proves
+    /// little.
     #[must_use]
     pub fn disturbed(&self) -> u64 {
         self.members.iter().map(Member::disturbed).sum()

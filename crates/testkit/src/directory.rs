@@ -9,8 +9,8 @@ use anyhow::Context as _;
 
 const MEMORY: &str = "/dev/shm";
 
-/// Free memory that a run needs to keep data there. Containers often have less, and a long run writes some
-/// hundred MiB.
+/// With less free space than this in `/dev/shm`, data goes to the disk. Containers often have less,
+/// and a long run writes some hundred MiB.
 const ROOM_KIB: u64 = 1 << 20;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -33,7 +33,8 @@ impl Directory {
         let name = format!("shoal-{purpose}-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(&name);
         make_anew(&path)?;
-        // The temporary directory may be in memory too.
+        // The suffix keeps the two paths apart, because the temporary directory may be in
+        // `/dev/shm` too.
         let memory = has_room_in_memory().then(|| Path::new(MEMORY).join(format!("{name}-data")));
         if let Some(memory) = &memory {
             make_anew(memory)?;

@@ -149,7 +149,7 @@ async fn accept(
     let closed = CancellationToken::new();
     let _close = closed.clone().drop_guard();
     loop {
-        // Descriptors may run out for a while.
+        // This process may run out of descriptors for a while.
         let Ok((client, from)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;

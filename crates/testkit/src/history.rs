@@ -142,7 +142,7 @@ pub enum Channel {
 pub enum Ended {
     /// The client left, in order to resume.
     Willingly,
-    /// The server closed it in order, before the answer.
+    /// The server closed it cleanly, before the answer.
     Orderly,
     /// The connection broke.
     Broken,

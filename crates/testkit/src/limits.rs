@@ -10,7 +10,7 @@ use tokio::process::Command;
 pub enum Resource {
     /// The size of each written file in bytes.
     FileSize,
-    /// The bound for new file descriptors.
+    /// The bound on the numbers of new file descriptors.
     Descriptors,
 }
 
@@ -24,7 +24,7 @@ pub async fn set(pid: u32, resource: Resource, limit: Option<u64>) -> anyhow::Re
         Resource::FileSize => "fsize",
         Resource::Descriptors => "nofile",
     };
-    // A lowered hard limit cannot be raised again.
+    // Changes only the soft limit, because a lowered hard limit cannot be raised again.
     let limit = match limit {
         Some(limit) => limit.to_string(),
         None => hard_limit(pid, name).await?,
@@ -96,7 +96,7 @@ mod tests {
         use std::os::fd::AsRawFd as _;
         let number = lowest_free_descriptor(std::process::id()).unwrap();
         let file = File::open("/dev/null").unwrap();
-        // Other tests open and close files concurrently.
+        // Does not compare the numbers, because other tests open and close files concurrently.
         assert!(u64::try_from(file.as_raw_fd()).unwrap() >= 3 && number >= 3);
         assert!(lowest_free_descriptor(u32::MAX).is_err());
     }

@@ -126,8 +126,8 @@ impl Redis {
         Ok(())
     }
 
-    /// Makes the server refuse writes until [`Redis::free_disk`], as on a full disk. It syncs once a second meanwhile,
-    /// because a server that always syncs would exit.
+    /// Makes the server refuse writes until [`Redis::free_disk`], as on a full disk. Meanwhile it
+    /// syncs once a second, because a server that syncs every command would exit.
     pub async fn fill_disk(&self) -> anyhow::Result<()> {
         self.command(&["CONFIG", "SET", "appendfsync", "everysec"])
             .await?;

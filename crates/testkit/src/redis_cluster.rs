@@ -13,7 +13,7 @@ use crate::redis::{self, Data, Redis};
 
 const MASTERS: usize = 3;
 
-/// How long to wait after a vote: longer than an election takes.
+/// The pause between two attempts at a failover, longer than an election takes.
 const VOTED_SOON: Duration = Duration::from_millis(700);
 
 /// Three Redis masters with their replicas. Automatic failover is disabled, because a busy machine would trigger it.

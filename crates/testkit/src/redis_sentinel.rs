@@ -12,7 +12,7 @@ use crate::redis::{self, Data, Redis};
 
 const NAME: &str = "main";
 
-/// How long to pause writes: longer than the replica needs to catch up.
+/// How long the master pauses writes, longer than the replica needs to catch up.
 const NO_WRITES_MS: &str = "30000";
 
 /// A master, its replica, and a sentinel. Automatic failover is disabled, because a busy machine would trigger it.
@@ -116,7 +116,8 @@ impl RedisSentinel {
         if newest == Newest::Lost {
             replica.resume().await?;
         }
-        // Repeated, because the sentinel refuses until it has heard of the replica again.
+        // Repeats the command, because the sentinel refuses it until it has heard of the replica
+        // again.
         redis::until("the sentinel promotes the replica", async || {
             let promote = ["SENTINEL", "FAILOVER", NAME];
             redis::command(self.sentinel, &promote).await?;

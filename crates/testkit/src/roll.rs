@@ -33,7 +33,7 @@ use crate::service::{Probing, Service};
 
 const SETTLE: Duration = Duration::from_secs(40);
 
-/// Too large to limit calls.
+/// A capacity that no run reaches.
 const ROOM: usize = 4096;
 
 /// The parameters of a rolling restart.
@@ -133,8 +133,8 @@ async fn start(options: &Options) -> anyhow::Result<Cluster> {
     builder.start().await
 }
 
-/// Refuses a URL outside this machine and private networks. This prevents load on another party's server
-/// after a typing mistake.
+/// Refuses a URL outside this machine and private networks. A typing mistake must not put load on
+/// somebody else's server.
 async fn expect_private(url: &str) -> anyhow::Result<()> {
     let parsed: reqwest::Url = url.parse().with_context(|| format!("{url:?} is no URL"))?;
     let host = parsed

@@ -126,7 +126,7 @@ impl Shared {
 
 async fn serve(listener: TcpListener, shared: Arc<Shared>, closed: CancellationToken) {
     loop {
-        // Descriptors may run out for a while.
+        // This process may run out of descriptors for a while.
         let Ok((client, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
@@ -139,7 +139,7 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>, closed: CancellationT
 async fn connection(client: TcpStream, shared: Arc<Shared>) {
     let _ = client.set_nodelay(true);
     let service = service_fn(move |request| forward::forward(shared.clone(), request));
-    // Both ends see a broken connection themselves.
+    // Ignores an error, because both ends notice a broken connection themselves.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .serve_connection(TokioIo::new(client), service)

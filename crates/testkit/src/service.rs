@@ -152,7 +152,7 @@ impl Shared {
 
 async fn serve(listener: TcpListener, shared: Arc<Shared>, closed: CancellationToken) {
     loop {
-        // Descriptors may run out for a while.
+        // This process may run out of descriptors for a while.
         let Ok((client, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
@@ -176,6 +176,6 @@ async fn connection(mut client: TcpStream, shared: Arc<Shared>) {
         return;
     };
     let _ = server.set_nodelay(true);
-    // Both ends see a broken connection themselves.
+    // Ignores an error, because both ends notice a broken connection themselves.
     let _ = copy_bidirectional(&mut client, &mut server).await;
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use shoal_testkit::chaos::{Deed, Fault, Options, run};
 use tokio::sync::Mutex;
 
-/// Clusters that share the CPU could lose leases.
+/// Clusters that run at the same time could lose leases, because they share the CPU.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
 /// Kinds of faults that are tested with tasks. `chaos --tasks` covers all kinds.

@@ -1,4 +1,5 @@
-//! One process and a cluster must answer the same odd requests in the same way, so that a check in only one of them shows.
+//! One process and a cluster must answer the same odd requests in the same way. This shows a check
+//! that only one of them makes.
 //!
 //! Requests are random with a fixed seed. `TEST_DIFFERENTIAL_REQUESTS` sets their number and picks a new seed, which is
 //! printed; `TEST_DIFFERENTIAL_SEED` repeats a seed.
@@ -102,8 +103,8 @@ async fn one_process_and_a_cluster_answer_the_same() {
         "{} of {count} requests were answered differently (TEST_DIFFERENTIAL_SEED={seed})",
         differences.len()
     );
-    // Checks that the requests reach these answers. The comparison would miss differences in answers that
-    // they do not reach.
+    // Checks that the random requests lead to all these statuses, because the comparison cannot see
+    // differences in answers that did not come.
     for status in [200, 202, 204, 400, 403, 404, 405, 406, 413, 415] {
         assert!(
             seen.contains_key(&status),

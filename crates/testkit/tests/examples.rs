@@ -118,7 +118,7 @@ async fn a_tool_server_answers_and_reports_progress() {
     let forecast = client.call("forecast", days).await;
     assert_eq!(forecast.unwrap(), "Bergen: 4 days without clouds");
     assert_eq!(*client.user.progress.lock(), [1.0, 2.0, 3.0, 4.0]);
-    // Too many days for the deadline.
+    // The call's deadline is too short for so many days.
     let days = json!({ "city": "Bergen", "days": 1_000_000 });
     let refused = client.call("forecast", days).await.unwrap_err();
     assert!(refused.contains("not enough time"), "{refused}");

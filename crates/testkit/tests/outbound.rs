@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files that may build HTTP clients. All but `outbound` connect only to addresses that the operator named,
-/// or to the Kubernetes API.
+/// Files that may build HTTP clients. The clients of all but `outbound` connect only to addresses
+/// that the operator named, or to the Kubernetes API.
 const MAKERS: [&str; 5] = [
     "node/src/certificates_command/secrets.rs",
     "node/src/status_command.rs",

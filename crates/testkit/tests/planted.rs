@@ -1,7 +1,8 @@
 //! Plants one fault at a time in a small cluster. The checker of histories must find it.
 //!
-//! All else is product code in one process. The faults are behind the ports: a store, a journal or a
-//! dispatcher that breaks its contract. A checker that misses these faults would pass every chaos run.
+//! Everything else is product code in one process. The faults are behind the ports: a store, a
+//! journal or a dispatcher that breaks its contract. A checker that misses these faults would pass
+//! every chaos run.
 #![allow(clippy::unwrap_used, reason = "a failed step is the report")]
 
 mod planted {

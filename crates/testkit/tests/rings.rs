@@ -52,7 +52,8 @@ fn crates_depend_on_lower_rings_only() {
             // Tests may depend on crates of the same ring.
             let is_code = dependency["kind"].is_null();
             let on = dependency["name"].as_str().expect("a name");
-            // The lower rings have two levels, and the second crate may depend on the first.
+            // Rings 1 and 2 have two levels: the ring's other crates may depend on `protocol` or
+            // `telemetry`.
             let is_floor = [("shoal-protocol", 1), ("shoal-telemetry", 2)].contains(&(on, *ring));
             if let Some(below) =
                 (rings.get(on)).filter(|below| is_code && !is_floor && *below >= ring)
@@ -97,7 +98,7 @@ fn declared(line: &str) -> Option<&str> {
     rest.split(|letter: char| !letter.is_alphanumeric()).next()
 }
 
-/// Returns the type that a field owns, without the box around it.
+/// Returns the type of a field, without a `Box` or an `Option` around it.
 fn field(line: &str) -> Option<&str> {
     let (_, kind) = line.trim().strip_suffix(',')?.split_once(": ")?;
     let kind = kind.strip_suffix('>').unwrap_or(kind);

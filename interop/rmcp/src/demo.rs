@@ -1,5 +1,5 @@
-//! The checks stand in one file, each in a few lines, in the same order as in other languages, so that they can be
-//! compared.
+//! The checks of the demo server. They are in one file, in the same order as in the other
+//! languages, so that they can be compared.
 #![expect(
     deprecated,
     reason = "subscriptions and logging of older revisions are to be checked"

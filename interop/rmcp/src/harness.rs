@@ -30,7 +30,7 @@ impl Runner {
         Self { only, failed: 0 }
     }
 
-    /// Returns the check's value, unless the check failed.
+    /// Runs a check, if it is selected. Returns its value, unless the check was skipped or failed.
     pub async fn run<T>(
         &mut self,
         name: &str,

@@ -1,4 +1,5 @@
-/// Returns the best non-negative coefficients. `None` if `rows` do not determine them.
+/// Returns the non-negative coefficients by which `rows` fit `values` best. `None` if `rows` do not
+/// determine them.
 pub(super) fn least_squares(rows: &[Vec<f64>], values: &[f64]) -> Option<Vec<f64>> {
     let width = rows.first()?.len();
     let mut free: Vec<usize> = (0..width).collect();
@@ -92,7 +93,7 @@ mod tests {
     #[test]
     fn noise_is_averaged_and_never_a_gain() {
         let rows: Vec<Vec<f64>> = [1.0, 2.0, 3.0].iter().map(|x| vec![1.0, *x]).collect();
-        // The best line through these is negative at 0, so the fit goes through zero.
+        // The best line through these values is negative at 0, so the fit goes through zero.
         let found = least_squares(&rows, &[1.0, 4.0, 7.0]).unwrap();
         close(&found, &[0.0, 30.0 / 14.0]);
     }

@@ -25,7 +25,7 @@ pub(super) struct Tally {
     calls: AtomicU64,
     wrong: AtomicU64,
     failed: AtomicU64,
-    /// In nanoseconds, of calls that began while measuring.
+    /// Latencies in nanoseconds, only of calls that began while measuring.
     latencies: Mutex<Histogram<u64>>,
     examples: Mutex<Vec<String>>,
 }
@@ -54,7 +54,7 @@ impl Tally {
         self.phase.load(Ordering::Relaxed) == phase as u8
     }
 
-    /// Without `latency`, the call began before measuring.
+    /// `latency` is `None` if the call began before the measurement.
     pub(super) fn answered(&self, latency: Option<Duration>) {
         self.calls.fetch_add(1, Ordering::Relaxed);
         if let Some(latency) = latency {

@@ -41,7 +41,8 @@ struct Running {
     pause: Duration,
 }
 
-/// A slow server may answer directly instead of with a task; the call is then repeated.
+/// Makes a call, and polls its task. If the server answers directly instead of with a task, repeats
+/// the call.
 pub(super) async fn call(
     client: &mut Client,
     tool: &HeaderValue,
@@ -90,7 +91,7 @@ async fn begin(
     )))
 }
 
-/// `None` if the call was answered with the expected text instead.
+/// Returns the task, or `None` if the call was answered with the expected text instead.
 fn created(result: &str, expected: &str) -> Result<Option<Running>, Failure> {
     let kind: Kind<'_> = parse(result)?;
     match kind.result_type.as_ref() {

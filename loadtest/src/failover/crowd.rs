@@ -41,7 +41,7 @@ struct Shared {
 #[derive(Debug)]
 pub(super) struct Returns {
     pub(super) moments: Vec<Instant>,
-    /// Attempts that failed, or that lost the connection.
+    /// Attempts to return that failed or lost the connection.
     pub(super) broken: u64,
     pub(super) refused: u64,
 }
@@ -53,7 +53,8 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
-    /// Waits until each stream at `first` has an event ID. When the streams break, they reconnect to `others`.
+    /// Opens the streams at `first`, and waits until each has an event ID. When they break, they
+    /// reconnect to `others`.
     pub(super) async fn open(
         size: usize,
         first: &Target,

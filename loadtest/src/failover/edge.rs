@@ -1,4 +1,5 @@
-//! All streams of a killed edge must return without loss, and other clients must not suffer.
+//! All streams of a killed edge must return without loss. Their return must not slow down other
+//! clients.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -48,7 +49,8 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
     let victim = cluster.first_mut(Role::Edge).context("no edge")?;
     let name = victim.name.clone();
     let mut changer = Client::open(&others[0], Mode::Legacy, Goodbye::Finish).await?;
-    // Taken before the kill, because the first clients notice the kill before `kill` returns.
+    // Reads the time before the kill, because the first clients notice the kill before `kill`
+    // returns.
     let killed = Instant::now();
     victim.kill()?;
     progress(&format!("{name} is killed"));
@@ -131,8 +133,9 @@ async fn change(client: &mut Client) -> Result<(), Failure> {
         .await
 }
 
-/// Compares other clients' calls before the kill with those during the return of the streams. The phase in between
-/// counts separately, because broken connections then keep this machine busy.
+/// Compares other clients' calls before the kill with those during the return of the streams. The
+/// calls until the first stream is back count separately, because broken connections keep this
+/// machine busy then.
 fn judge(outcome: &mut Outcome, steady: &[Done], [killed, first_back, last_back]: [Instant; 3]) {
     let due = |from: Instant, until: Instant| {
         let within = steady

@@ -19,7 +19,8 @@ use crate::servers::cluster::Cluster;
 use crate::servers::cluster::member::Role;
 use crate::target::Target;
 
-/// Clients need not wait until the lease of a dead process ends.
+/// Limit for the p99 of a call's pause, shorter than a lease, because clients need not wait until a
+/// dead process's lease ends.
 const PAUSE: Duration = Duration::from_millis(300);
 
 const OPENING: usize = 50;
@@ -76,7 +77,7 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
     let steady = steady.stop().await;
     outcome.seconds = began.elapsed().as_secs_f64();
 
-    // Read after all calls have ended, so that the worker's count is final.
+    // Reads the worker's count after all calls have ended, so that it is final.
     let worker = cluster.of(Role::Worker).next().context("no worker")?;
     let executed = worker.metric(EXECUTIONS, &["\"long_job\""])? as u64;
     if executed > options.calls as u64 {
@@ -141,7 +142,7 @@ async fn open(count: usize, targets: &Arc<[Target]>) -> anyhow::Result<Vec<Clien
     opened.context("could not open a session")
 }
 
-/// Spreads the starts over one interval.
+/// Starts the calls, spread over one interval.
 fn start(
     clients: Vec<Client>,
     job: Job,
@@ -193,7 +194,8 @@ impl Seen<'_> {
             .filter_map(|one| self.wait(one))
             .collect();
         waits.sort();
-        // The calls of the killed node waited longest. Its share of the sessions tells how many they are.
+        // Counts the calls that waited longest as those of the killed node, as many as its share of
+        // the sessions.
         let share = self.held as f64 / (options.calls + options.steady).max(1) as f64;
         let hit = ((waits.len() as f64 * share).round() as usize).min(waits.len());
         let hit = histogram(waits.iter().rev().take(hit).copied());
@@ -239,7 +241,8 @@ impl Seen<'_> {
         });
     }
 
-    /// Counts from the kill, or from the message's due time if later. `None` if the call was not in flight.
+    /// Returns how long the first message after the kill took, from the kill or from its due time
+    /// if that is later. `None` if the call was not in flight.
     fn wait(&self, journey: &Journey) -> Option<Duration> {
         let (before, after) = journey
             .messages

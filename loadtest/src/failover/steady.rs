@@ -23,7 +23,8 @@ const COUNTS: u64 = 4;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Done {
-    /// Latency counts from here, because a stalled server would otherwise get fewer calls and look better.
+    /// Latency counts from this time, because otherwise a stalled server would get fewer calls and
+    /// look better.
     pub(super) due: Instant,
     pub(super) answered: Instant,
 }
@@ -41,7 +42,7 @@ pub(super) struct Steady {
 }
 
 impl Steady {
-    /// All clients together make `rate` calls per second.
+    /// Starts clients, which together make `rate` calls per second.
     pub(super) async fn start(
         count: usize,
         rate: f64,

@@ -22,12 +22,12 @@ use crate::servers::collector::Collector;
 use crate::servers::spawned::Spawned;
 use crate::target::Target;
 
-/// Excludes one-time work from the count.
+/// Calls before the count, which thus excludes one-time work.
 const WARM_UP: u64 = 300;
 
 const CALLS: u64 = 1000;
 
-/// The server sends its last spans meanwhile.
+/// Time in which the server sends its last spans.
 const EXPORT: Duration = Duration::from_secs(5);
 
 const TEXT_BYTES: usize = 32;
@@ -45,7 +45,7 @@ struct Counted {
     #[serde(skip)]
     part: Part,
     instructions_per_call: u64,
-    /// In addition to the case without features.
+    /// Instructions per call beyond those of the case without features.
     more: Option<i64>,
     times_off: Option<f64>,
 }

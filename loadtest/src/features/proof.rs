@@ -16,10 +16,10 @@ use crate::target::Target;
 
 const WRONG_ARGUMENTS: &str = r#""name":"echo","arguments":{"text":7}"#;
 
-/// Without validation, the tool refuses wrong arguments in other words.
+/// Text of Shoal's validation. Without it, the tool refuses wrong arguments in other words.
 const REFUSED_BY_SHOAL: &str = "Invalid arguments for tool";
 
-/// `admin` is the admin port of a single process.
+/// `admin` is the admin port, if the server is a single process.
 pub(super) async fn of(
     case: &Case,
     url: &str,

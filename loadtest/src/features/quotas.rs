@@ -5,7 +5,7 @@ use tempfile::NamedTempFile;
 /// A tool that may be called once per hour.
 pub(super) const RARE: &str = "echo_once";
 
-/// High enough for the measured calls.
+/// Quotas that are high enough for the measured calls.
 const QUOTAS: &str = r#"
 [[quotas]]
 name = "addresses"
@@ -30,7 +30,7 @@ per = "all"
 rate = "100000/s"
 "#;
 
-/// Environment variables cannot express quotas.
+/// The configuration file with the quotas, deleted on drop.
 pub(super) struct Quotas(NamedTempFile);
 
 impl Quotas {

@@ -15,7 +15,7 @@ pub(super) struct Row {
     #[serde(skip)]
     pub(super) part: Part,
     pub(super) cpu_us_per_call: Measured,
-    /// Ratio to the reference row of the same round, so that a slow minute affects both.
+    /// Ratios to the reference row, each within one round, so that a slow minute affects both rows.
     pub(super) times_off: Option<Measured>,
     /// Median difference to the reference row of the same round.
     pub(super) more_us: Option<f64>,

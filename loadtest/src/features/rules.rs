@@ -13,7 +13,8 @@ const OTHERS: [&str; 7] = [
     "write_log",
 ];
 
-/// Ten rules are a realistic number. A condition on the claims or, without `claims`, on the tool allows the call.
+/// Returns ten rules, a realistic number. The rule that allows the measured calls has a condition
+/// on the claims or, without `claims`, on the tool.
 pub(super) fn rules(claims: bool) -> String {
     let condition = if claims {
         format!("has(claims.tenant) && claims.tenant == '{TENANT}'")

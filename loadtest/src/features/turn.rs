@@ -16,7 +16,7 @@ use crate::servers::collector::{Collector, Conduct};
 use crate::servers::get::get;
 use crate::servers::spawned::{Environment, Spawned};
 
-/// More often than usual, so that short rounds include a reading.
+/// How often the metrics are read: more often than usual, so that short rounds include a reading.
 const READ_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
@@ -28,11 +28,11 @@ pub(super) struct Turn {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Spans {
     pub(super) received: u64,
-    /// Known only for one process with metrics.
+    /// Known only if the server is one process with metrics.
     pub(super) lost: Option<u64>,
 }
 
-/// Fails if the features of `case` do not work, for example if spans are missing.
+/// Measures a case once. Fails if its features do not work, for example if spans are missing.
 pub(super) async fn turn(
     case: &Case,
     options: &Options,
@@ -132,8 +132,8 @@ impl Running {
     }
 }
 
-/// In a virtual machine, waking the generator's thread costs the server more than the rest of an answer, and a slow
-/// server would have to do it more often.
+/// Keeps the generator's thread awake. In a virtual machine, to wake it costs the server more than
+/// the rest of an answer, and a slow server would have to wake it more often.
 async fn stay_awake() -> Infallible {
     loop {
         tokio::task::yield_now().await;

@@ -5,10 +5,10 @@ use serde::Serialize;
 use super::case::Part;
 use super::row::{Measured, Row, percent};
 
-/// CPU time with telemetry or security, as a ratio to the CPU time without.
+/// Limit for the CPU time with telemetry or security, as a ratio to the CPU time without.
 const MOST_TIMES_OFF: f64 = 1.15;
 
-/// For the sign test.
+/// Significance level of the sign test.
 const MOST_CHANCE: f64 = 0.05;
 
 /// With a greater spread, rounds cannot show that nothing changed.
@@ -47,7 +47,7 @@ enum Finding {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Change {
     times_healthy: f64,
-    /// The greater of the two cases.
+    /// The greater noise of the two cases.
     noise: f64,
 }
 
@@ -71,7 +71,8 @@ pub(super) fn judge(rows: &[Row]) -> Vec<Judgement> {
     judged.collect()
 }
 
-/// Undecided if rounds lie on both sides of the limit, unless a sign test is significant.
+/// Compares the rounds with the limit. If they lie on both sides, a sign test decides, or nothing
+/// does.
 fn cost(times_off: &Measured) -> (Finding, Verdict) {
     let rounds = || times_off.rounds.iter().copied();
     let held = rounds().filter(|times| *times < MOST_TIMES_OFF).count();
@@ -91,10 +92,11 @@ fn cost(times_off: &Measured) -> (Finding, Verdict) {
     (finding, verdict)
 }
 
-/// The probability of a split of rounds that is this uneven or more.
+/// Returns the probability that by chance at most `few` of all rounds lie on a given side of the
+/// limit.
 fn by_chance(many: usize, few: usize) -> f64 {
     let rounds = many + few;
-    // Counts ways to choose `chosen` of all rounds (binomial coefficients), starting with none.
+    // The number of ways to choose `chosen` of the rounds, a binomial coefficient.
     let mut ways = 1.0;
     let mut all = 0.0;
     for chosen in 0..=few {
@@ -110,7 +112,7 @@ fn outage(row: &Row, healthy: &Row) -> (Finding, Verdict) {
     let is_worse =
         calls_per_s.times_healthy < 1.0 - calls_per_s.noise || p99.times_healthy > 1.0 + p99.noise;
     let verdict = match calls_per_s.noise.max(p99.noise) {
-        // A change beyond any noise needs no test.
+        // A change that exceeds the noise counts even if the rounds are noisy.
         _ if is_worse => Verdict::NotHeld,
         noise if noise > MOST_NOISE => Verdict::TooNoisy,
         _ => Verdict::Held,

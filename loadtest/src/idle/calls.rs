@@ -34,7 +34,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// All callers together make `rate` calls per second.
+    /// Starts the callers, which together make `rate` calls per second.
     pub(super) async fn start(
         urls: &[String],
         mode: Mode,
@@ -96,7 +96,8 @@ struct Caller {
 }
 
 impl Caller {
-    /// Latency counts from the due time, because a slow answer delays later calls.
+    /// Makes the calls on schedule. If a slow answer delays the next call, that call's latency
+    /// counts from its due time.
     async fn run(mut self, first: Instant, every: Duration, mut stopped: watch::Receiver<bool>) {
         let mut due = first;
         for call in 0_u64.. {
@@ -106,7 +107,8 @@ impl Caller {
                 _ = stopped.wait_for(|stopped| *stopped) => return,
                 () = sleep_until(due) => {}
             }
-            // Timers are up to a millisecond late, which is not the server's fault.
+            // A call that waited for the timer counts from now: timers are up to a millisecond
+            // late, which is not the server's fault.
             let began = if waited { Instant::now() } else { due };
             let outcome = timeout(CALL_TIMEOUT, self.call(call)).await;
             let outcome = outcome

@@ -17,10 +17,10 @@ use crate::failure::Failure;
 use crate::mcp::client::Client;
 use crate::target::Target;
 
-/// More streams would overflow a server's accept queue.
+/// Number of streams that open at the same time. More would overflow a server's accept queue.
 const OPENING: usize = 48;
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
-/// Tolerance for signs of life.
+/// How much later than due a sign of life may come.
 const LATE: Duration = Duration::from_secs(1);
 const SAY_EVERY: Duration = Duration::from_millis(250);
 pub(super) const OTHER_FILES: u64 = 100;
@@ -116,7 +116,8 @@ impl Member {
         summary
     }
 
-    /// Returns `None` for a bare session, which needs no connection.
+    /// Opens a session, and its stream. Returns `None` for a bare session, which needs no
+    /// connection.
     async fn start(&self) -> Result<Option<Reply>, Failure> {
         let source = source::address(self.number, self.target.address.ip());
         // Resetting avoids one TIME_WAIT per stream.

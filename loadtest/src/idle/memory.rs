@@ -12,7 +12,7 @@ const REDIS_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamedProcess {
-    /// Names of processes that share streams differ only in a trailing number.
+    /// Processes whose names differ only in a trailing number share the streams.
     pub(crate) name: String,
     pub(crate) pid: u32,
 }

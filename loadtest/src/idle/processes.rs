@@ -11,7 +11,7 @@ use super::crowd::OTHER_FILES;
 use super::summary::{Said, Summary};
 use crate::mcp::Mode;
 
-/// The limit of open files bounds the streams of one process too.
+/// Maximum streams of one process. A lower limit of open files reduces it.
 pub(super) const SHARE: usize = 10_000;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Maximum time without progress while streams open.

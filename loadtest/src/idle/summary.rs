@@ -30,13 +30,13 @@ impl Said {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Summary {
     pub(super) refused: u64,
-    /// Ended before this tool released them.
+    /// Streams that ended before this tool released them.
     pub(super) dropped: u64,
     /// Keep-alives and other data.
     pub(super) signs: u64,
-    /// Came after they were due and the tolerance was over.
+    /// Silences longer than the keep-alive interval plus the tolerance.
     pub(super) late: u64,
-    /// Keep-alives missing when the next one was due.
+    /// Keep-alives that had not come when the next one was due.
     pub(super) missed: u64,
     pub(super) example: Option<String>,
     /// Opening times with their counts.

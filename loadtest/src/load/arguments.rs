@@ -11,7 +11,7 @@ use super::stage::Shape;
 use crate::cli::duration;
 use crate::mcp::Mode;
 
-/// Each session needs a file, and listeners and churn need more.
+/// Each session needs an open file, and listeners and churn need more.
 const MOST_SESSIONS: f64 = 15_000.0;
 
 /// Options of `load`.

@@ -39,7 +39,8 @@ impl Caller {
         }
     }
 
-    /// After an error, the session's state may be outdated, so do not use the session again.
+    /// Makes a call. After an error, do not use the session again, because its state may be
+    /// outdated.
     pub(super) async fn call(&mut self, kind: Kind, echo: &Echo) -> Result<(), Failure> {
         self.calls += 1;
         match kind {

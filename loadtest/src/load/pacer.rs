@@ -10,12 +10,13 @@ use tokio::sync::Semaphore;
 
 use super::stage::Stages;
 
-/// Finer than the runtime's timers.
+/// The shortest sleep of the pacer's thread, finer than the runtime's timers.
 const TICK: Duration = Duration::from_micros(100);
 
 #[derive(Debug)]
 struct Schedule {
-    /// For each stage: start, number of the first arrival, count, and distance in seconds.
+    /// For each stage: its start, the number of its first call, its number of calls, and the
+    /// seconds between two calls.
     parts: Vec<(Instant, u64, u64, f64)>,
     end: Instant,
 }
@@ -68,7 +69,8 @@ impl Pacer {
         pacer
     }
 
-    /// Returns the call's due time, or `None` at the end, when waiting calls stay unsent. Cancellation safe.
+    /// Waits for a due call, and returns its due time. `None` at the end; calls that still wait
+    /// stay unsent. Cancellation safe.
     pub(super) async fn next(&self) -> Option<Instant> {
         self.permits.acquire().await.ok()?.forget();
         let number = self.begun.fetch_add(1, Ordering::Relaxed);

@@ -10,7 +10,7 @@ use super::session::Common;
 use crate::connection::Reply;
 use crate::failure::Failure;
 
-/// More than the connection's buffers hold.
+/// Steps of a stream: more than the connection's buffers hold.
 const STEPS: usize = 10_000;
 
 const PAUSE: Duration = Duration::from_millis(100);

@@ -93,7 +93,8 @@ impl Stages {
         self.began + last.start + last.length
     }
 
-    /// Returns now or a later time. `None` if the session makes no more calls.
+    /// Returns when a session joins: now, or at the start of a later stage. `None` if it makes no
+    /// more calls.
     pub(super) fn joins(&self, number: usize, now: Instant) -> Option<Instant> {
         let from = self.at(now)?;
         let index = (from..self.all.len()).find(|&index| self.all[index].sessions > number)?;

@@ -9,7 +9,7 @@ use crate::outcome::Violation;
 
 const LONGEST_NS: u64 = 600_000_000_000;
 
-/// Shorter delays come from the system's timers.
+/// Shorter delays count as on time, because they come from the system's timers.
 pub(super) const LATE: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Clone, Copy)]
@@ -50,19 +50,19 @@ pub(super) struct Counts {
     pub(super) kinds: Vec<Timing>,
     /// The first stage is the warm-up.
     pub(super) stages: Vec<Timing>,
-    /// From due until sent, after the warm-up.
+    /// Times from due until sent, after the warm-up.
     pub(super) lag: Histogram<u64>,
-    /// From due until answered, in the current window.
+    /// Times from due until answered, since the last sample.
     window: Histogram<u64>,
-    /// Includes `initialize`.
+    /// Times to open a session, with `initialize`.
     pub(super) opened: Histogram<u64>,
     pub(super) calls: u64,
     pub(super) in_flight: u64,
-    /// Sent late although most sessions were free.
+    /// Calls that were sent late although most sessions were free.
     pub(super) late: u64,
     pub(super) refused: u64,
     pub(super) churned: u64,
-    /// Number and first example of each kind.
+    /// Number and first example of each kind of fault.
     faults: BTreeMap<String, (u64, String)>,
     pub(super) events: BTreeMap<&'static str, u64>,
 }
@@ -93,7 +93,7 @@ impl Tally {
 
     pub(super) fn sent(&self, waited: Duration, sessions: usize) {
         let mut counts = self.counts();
-        // With so many free sessions, the call is late only because the generator lacks CPU time.
+        // If so many sessions are free, a call is late only because the generator lacks CPU time.
         let others = sessions.saturating_sub(1) as u64;
         if waited > LATE && counts.in_flight * 2 < others {
             counts.late += 1;
@@ -101,7 +101,7 @@ impl Tally {
         counts.in_flight += 1;
     }
 
-    /// Latency counts unless the call `failed`.
+    /// Notes the end of a call. Its latency counts unless it `failed`.
     pub(super) fn ended(&self, kind: usize, stage: usize, times: Times, failed: bool) {
         let mut counts = self.counts();
         counts.in_flight = counts.in_flight.saturating_sub(1);
@@ -123,7 +123,7 @@ impl Tally {
         }
     }
 
-    /// The call was late by at least `waited`.
+    /// Notes a call that was not sent, and was late by at least `waited`.
     pub(super) fn unsent(&self, stage: usize, waited: Duration) {
         let mut counts = self.counts();
         record(&mut counts.stages[stage].from_due, waited);

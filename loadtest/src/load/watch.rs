@@ -10,7 +10,7 @@ use crate::outcome::Series;
 
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Shorter samples are dropped.
+/// Samples of a shorter time are dropped.
 const LEAST_S: f64 = 0.05;
 
 const SERIES: [(&str, &str); 6] = [
@@ -32,7 +32,7 @@ pub(super) struct Watch<'a, P> {
 
 pub(super) struct Seen {
     pub(super) series: Vec<Series>,
-    /// At the end of the warm-up and at the end of the run.
+    /// The readings at the end of the warm-up and at the end of the run.
     pub(super) measured: (Reading, Reading),
 }
 

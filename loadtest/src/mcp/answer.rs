@@ -9,10 +9,10 @@ const QUOTE_CHARS: usize = 240;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Message<'a> {
-    /// In responses and in requests of the server.
+    /// Only in responses, and in requests of the server.
     #[serde(borrow, default)]
     pub(crate) id: Option<&'a RawValue>,
-    /// In requests and notifications.
+    /// Only in requests and notifications.
     #[serde(borrow, default)]
     pub(crate) method: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -33,7 +33,7 @@ impl<'a> Message<'a> {
         self.method.is_none()
     }
 
-    /// Fails on an error or another response.
+    /// Fails if the response is an error, or answers another request.
     pub(crate) fn result_of(&self, id: u64) -> Result<&'a str, Failure> {
         let answered = self.id.map_or("no id", RawValue::get);
         if answered.parse() != Ok(id) {

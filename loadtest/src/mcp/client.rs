@@ -19,7 +19,7 @@ pub(crate) struct Client {
     session: Option<legacy::Session>,
     /// `None` after an exchange failed or was abandoned.
     connection: Option<Connection>,
-    /// Opened on demand, to send answers while an exchange is open.
+    /// Opened on demand, for answers to the server while an exchange is open.
     side: Option<Connection>,
     goodbye: Goodbye,
     capabilities: &'static str,
@@ -83,7 +83,7 @@ impl Client {
         self.session.as_ref()
     }
 
-    /// The new connection has a small receive buffer.
+    /// Replaces the connection by one with a small receive buffer.
     pub(crate) async fn narrow(&mut self) -> Result<(), Failure> {
         let connection = Connection::open_narrow(&self.target, self.goodbye).await?;
         self.connection = Some(connection);
@@ -95,7 +95,7 @@ impl Client {
         self.next_id
     }
 
-    /// The caller reads the answer. `params` is the inside of a JSON object.
+    /// Sends a request. The caller reads the answer. `params` is a JSON object without its braces.
     pub(crate) async fn start(
         &mut self,
         id: u64,
@@ -106,7 +106,7 @@ impl Client {
         self.start_with(id, method, name, params, "").await
     }
 
-    /// `meta` is the inside of a JSON object.
+    /// Like `start`, with a `_meta`. `meta` is a JSON object without its braces.
     pub(crate) async fn start_with(
         &mut self,
         id: u64,
@@ -129,7 +129,7 @@ impl Client {
         self.connect().await?.send(request).await
     }
 
-    /// Passes the one response to `check`.
+    /// Sends a request, and passes the result to `check`.
     pub(crate) async fn request<T>(
         &mut self,
         method: &'static str,
@@ -141,7 +141,7 @@ impl Client {
             .await
     }
 
-    /// Passes messages before the response to `watch`.
+    /// Like `request`, and passes messages before the response to `watch`.
     pub(crate) async fn request_watched<T>(
         &mut self,
         method: &'static str,
@@ -188,7 +188,7 @@ impl Client {
         self.connection = reply.into_connection();
     }
 
-    /// Answers a legacy server while its exchange stays open. Both arguments are JSON.
+    /// Answers a legacy server's request while the exchange stays open. Both arguments are JSON.
     pub(crate) async fn answer(&mut self, id: &str, result: &str) -> Result<(), Failure> {
         let session = self.session.as_ref();
         let session = session.expect("only a legacy server sends requests");

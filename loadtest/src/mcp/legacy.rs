@@ -13,7 +13,7 @@ pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-i
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// A server without sessions sends no ID, and then the client omits the ID too.
+/// A legacy client's session. If the server sends no session ID, the client omits it too.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
     target: Target,

@@ -14,8 +14,8 @@ pub(crate) const TASKS: &str = r#"{"extensions":{"io.modelcontextprotocol/tasks"
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// `name` goes to the header for routing. `params` and `meta` are insides of JSON objects, `capabilities` is a JSON
-/// object.
+/// `name` goes to the header for routing. `params` and `meta` are JSON objects without their
+/// braces, `capabilities` is a JSON object.
 pub(crate) fn request(
     target: &Target,
     id: u64,

@@ -20,7 +20,7 @@ pub(crate) struct Parser {
     partial: Vec<u8>,
     block: Block,
     ready: VecDeque<Event>,
-    /// An LF after a chunk that ended in CR belongs to that CR.
+    /// Whether the last chunk ended in CR. If so, an LF that follows belongs to that CR.
     swallow_line_feed: bool,
     past_first_line: bool,
 }

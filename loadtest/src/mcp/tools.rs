@@ -60,11 +60,12 @@ pub(crate) struct Journey {
     /// The last message is the answer.
     pub(crate) messages: Vec<Instant>,
     pub(crate) resumes: usize,
-    /// Refused with 429 or 503.
+    /// Resumes that were refused with 429 or 503.
     pub(crate) refusals: usize,
 }
 
-/// Resumes broken streams, at each of `targets` in turn. Reports faults to `findings`.
+/// Calls `long_job`. Resumes the stream if it breaks, at each of `targets` in turn. Reports faults
+/// to `findings`.
 pub(crate) async fn long_job(
     client: &mut Client,
     job: Job,
@@ -129,7 +130,7 @@ impl Call {
         }
     }
 
-    /// Returns whether the stream ended in order.
+    /// Reads the stream, and returns whether the server ended it cleanly.
     async fn read(&mut self, reply: &mut Reply) -> bool {
         loop {
             match timeout_at(self.deadline, reply.next()).await {
@@ -151,7 +152,7 @@ impl Call {
         self.last_id = event.id.or(self.last_id.take());
     }
 
-    /// If resuming fails, reports a finding and returns `None`.
+    /// Resumes the stream. If that fails, reports a finding and returns `None`.
     async fn resume(&mut self, session: &legacy::Session, targets: &[Target]) -> Option<Reply> {
         let last_id = self.last_id.as_deref().unwrap_or_default();
         let last_id = HeaderValue::from_str(last_id).ok();
@@ -188,7 +189,8 @@ impl Call {
     }
 }
 
-/// Dropping the stream resets its own connection, because many orderly closes would use up the ports.
+/// Opens a stream on its own connection, which is reset on drop, because many orderly closes would
+/// use up the ports.
 pub(crate) async fn listen(
     session: &legacy::Session,
     target: &Target,

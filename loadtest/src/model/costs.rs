@@ -10,9 +10,9 @@ pub(crate) const ROLES: [&str; 4] = ["redis", "session", "edge", "worker"];
 pub(crate) enum Counted {
     Legacy,
     Modern,
-    /// Without its events.
+    /// A journaled call, without its events.
     Journaled,
-    /// Before the answer of a journaled call.
+    /// An event of a journaled call before its answer.
     Event,
     /// Includes the connection.
     Open,
@@ -32,7 +32,7 @@ pub(crate) const COUNTED: [Counted; 7] = [
     Counted::KeepAlive,
 ];
 
-/// In µs of CPU time or in commands of Redis.
+/// Costs in µs of CPU time, or in commands of Redis.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Each {
@@ -70,7 +70,7 @@ pub(crate) struct Costs {
 }
 
 impl Each {
-    /// The coefficient of a second comes first, then those of [`COUNTED`].
+    /// `fit` has the coefficient of a second first, then those of [`COUNTED`].
     fn of_fit(fit: &[f64]) -> Self {
         let of = |what| {
             let at = COUNTED.iter().position(|counted| *counted == what);
@@ -93,7 +93,7 @@ impl Each {
 }
 
 impl Costs {
-    /// Coefficients of [`ROLES`] in order, then those of Redis' commands.
+    /// `roles` has the coefficients of [`ROLES`] in order, `commands` those of Redis' commands.
     pub(crate) fn of_fit(roles: &[Vec<f64>], commands: &[f64], memory_kib: Memory) -> Self {
         let each = ROLES.iter().zip(roles);
         Self {
@@ -128,7 +128,8 @@ impl Costs {
     }
 }
 
-/// Compares idle processes with their growth by sessions and streams.
+/// Returns the memory of each idle process, and its growth by a session and by a stream, measured
+/// with `crowd` of each.
 pub(crate) fn memory(held: &[f64], sessions: &[f64], streams: &[f64], crowd: f64) -> Memory {
     let each = |grown: f64| (grown.max(0.0) / crowd * 100.0).round() / 100.0;
     let of = |at: usize| Held {

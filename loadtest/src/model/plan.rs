@@ -69,7 +69,7 @@ pub(crate) struct Plan {
     pub(crate) edges: Nodes,
     pub(crate) session_nodes: Nodes,
     pub(crate) workers: Nodes,
-    /// Each shard has one thread.
+    /// The shards of Redis, which have one thread each.
     pub(crate) shards: Nodes,
     pub(crate) redis_commands: f64,
     pub(crate) mesh: Mesh,
@@ -116,7 +116,7 @@ impl Load {
 }
 
 impl Each {
-    /// Omits the cost of the second itself.
+    /// Multiplies counts by costs, without the cost of the second itself.
     fn times(&self, cost: &Self) -> f64 {
         self.legacy * cost.legacy
             + self.modern * cost.modern
@@ -148,7 +148,7 @@ pub(crate) fn plan(load: &Load, costs: &Costs) -> Plan {
             .into_iter()
             .max_by(|a, b| a.0.total_cmp(&b.0))
             .expect("there are three");
-        // Needs at least two nodes, so that one can fail.
+        // At least two nodes, so that one can fail.
         let count = most.ceil().max(2.0);
         Nodes {
             count,

@@ -87,7 +87,7 @@ fn nodes_follow_from_what_is_short() {
         (plan.session_nodes.count, plan.session_nodes.because),
         (10.0, "limit")
     );
-    // A shard is one thread, planned to be half busy.
+    // A shard has one thread, which is planned to be half busy.
     assert_eq!((plan.shards.count, plan.shards.because), (5.0, "CPU"));
     assert_eq!(plan.redis_commands, 400_000.0);
 }
@@ -99,7 +99,8 @@ fn few_nodes_cost_one_another_by_their_square() {
     assert_eq!((small.links, small.beats, small.listed), (32.0, 4.0, 25.0));
     assert_eq!(small.links_of_one, 12.0);
     assert_eq!(mesh(20.0, 30.0, 40.0).listed, 100.0 * small.listed);
-    // Beyond a hundred nodes they read less often, so ten times the nodes mean ten times the work.
+    // Beyond a hundred nodes, nodes read the list less often, so ten times the nodes mean only ten
+    // times the work.
     assert_eq!(
         mesh(500.0, 500.0, 0.0).listed,
         10.0 * mesh(50.0, 50.0, 0.0).listed

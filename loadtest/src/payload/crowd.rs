@@ -1,4 +1,4 @@
-//! Memory for large bodies must not grow with the clients.
+//! Memory for large bodies must not grow with the number of clients.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
 const REFUSED_PAUSE: Duration = Duration::from_millis(200);
 
-/// The largest crowd's peak to the peak of half as many clients.
+/// Maximum ratio of the largest crowd's peak memory to that of half as many clients.
 const BOUNDED: f64 = 1.5;
 
 pub(super) struct Plan<'a> {

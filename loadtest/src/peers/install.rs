@@ -9,13 +9,13 @@ use super::{Peer, Registry};
 const STEP_TIMEOUT: Duration = Duration::from_secs(900);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Marks a complete installation. Contains the peer's files.
+/// File that marks a complete installation, and contains the text of the peer's files.
 const STAMP: &str = "installed";
 
-/// Blocks.
+/// Installs the peer, unless the same files are installed. Blocks.
 pub(crate) fn install(peer: &Peer, peers: &Path, progress: impl Fn(&str)) -> Result<(), String> {
     let home = peer.home(peers);
-    // Covers all files, because a changed source needs a new build.
+    // Compares all files, because a changed source needs a new build.
     let stamp: String = peer.files.iter().map(|(_, text)| *text).collect();
     if fs::read_to_string(home.join(STAMP)).is_ok_and(|installed| installed == stamp) {
         return Ok(());

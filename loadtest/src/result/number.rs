@@ -1,4 +1,4 @@
-/// Three significant digits and separated thousands.
+/// Formats a value with three significant digits and separated thousands.
 pub(super) fn short(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();
@@ -34,7 +34,7 @@ pub(super) fn short(value: f64) -> String {
     }
 }
 
-/// Such as `p99.9` or `max`.
+/// Returns a quantile's name, such as `p99.9` or `max`.
 pub(super) fn quantile(at: f64) -> String {
     match at {
         0.0 => "min".to_owned(),

@@ -9,7 +9,7 @@ use crate::outcome::{FORMAT, Outcome};
 
 #[derive(Debug, Clone)]
 pub(super) struct Named {
-    /// With its folder if the name is not unique.
+    /// The file's name, with its folder if the name is not unique.
     pub(super) name: String,
     pub(super) outcome: Outcome,
 }

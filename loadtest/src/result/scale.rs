@@ -11,7 +11,7 @@ pub(super) enum Scale {
 const LAST_NINE: f64 = 4.6;
 
 impl Scale {
-    /// From 0 to a round number above all of `values`.
+    /// Returns a scale from 0 to a round number above all of `values`.
     pub(super) fn linear(values: impl Iterator<Item = f64>) -> Self {
         let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
         if most <= 0.0 {
@@ -48,7 +48,7 @@ impl Scale {
         Self::Log(least, if most > least { most } else { least * 10.0 })
     }
 
-    /// Returns 0 at the beginning to 1 at the end, clamped.
+    /// Returns the position of a value: 0 at the beginning of the scale, 1 at its end, clamped.
     pub(super) fn place(self, value: f64) -> f64 {
         let place = match self {
             Self::Linear(from, to) => (value - from) / (to - from),
@@ -69,7 +69,7 @@ impl Scale {
                     .collect()
             }
             Self::Log(from, to) => {
-                // Few decades leave room for more ticks than one for each.
+                // If there are few decades, each has room for more than one tick.
                 let digits: &[f64] = if to / from < 2e3 {
                     &[1.0, 2.0, 5.0]
                 } else {

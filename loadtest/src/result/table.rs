@@ -25,7 +25,7 @@ pub(super) fn outcome(value: &Value) -> Option<Outcome> {
     let sessions = value.get("sessions")?.as_u64()?;
     let title = format!("medians of {rounds} rounds at {sessions} sessions");
     let mut outcome = Outcome::begin("table", title);
-    // Unknown, because the table does not record its time.
+    // The table does not record when it was measured.
     outcome.started_unix_s = 0;
     outcome.seconds = value.get("seconds").and_then(Value::as_f64).unwrap_or(0.0);
     for row in rows {

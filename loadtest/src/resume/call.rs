@@ -15,13 +15,13 @@ use crate::mcp::sse::Event;
 
 const CALL_GRACE: Duration = Duration::from_secs(30);
 
-/// Detects superfluous messages after the response.
+/// How long the client reads on after the response, to detect superfluous messages.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// Time after the job by which a call has certainly ended.
 const PAST_THE_END: Duration = Duration::from_millis(500);
 
-/// Used if the server ended the stream early and names no pause.
+/// The pause before a resume if the server ended the stream early and named none.
 const SERVER_END_PAUSE: Duration = Duration::from_millis(50);
 
 enum Ended {
@@ -42,7 +42,7 @@ pub(super) struct Call<'a> {
     began: Instant,
     last_id: Option<String>,
     retry: Option<Duration>,
-    /// To compare with a replay.
+    /// The events' IDs, and digests of their data, to compare with a replay.
     record: Vec<(String, u64)>,
 }
 
@@ -155,7 +155,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Does not drop the connection before the first ID, which is needed to resume.
+    /// Reads until the answer, the cut, or the stream's end. The cut waits for the first event ID,
+    /// without which the client cannot resume.
     async fn read(&mut self, reply: &mut Reply, cut: Cut) -> Ended {
         let opened = Instant::now();
         let mut events = 0;
@@ -235,7 +236,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// If resuming is impossible, reports a finding and returns `None`.
+    /// Resumes the stream. If that is impossible, reports a finding and returns `None`.
     async fn resume(&mut self) -> Option<Reply> {
         let Some(last_id) = self.last_id.clone() else {
             self.check.find(

@@ -7,13 +7,13 @@ use rand::{Rng, SeedableRng};
 
 use crate::connection::Goodbye;
 
-/// Afterwards, the client stays until the end.
+/// Maximum resumes of a call. Afterwards, the client stays until the end.
 const MOST_RESUMES: usize = 8;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Job {
     pub(crate) steps: usize,
-    /// Before each notification.
+    /// The time before each notification.
     pub(crate) interval: Duration,
 }
 
@@ -65,7 +65,7 @@ impl Chance {
         }
     }
 
-    /// Some sessions last for the whole run.
+    /// Draws how many calls a session makes. Some sessions last for the whole run.
     pub(crate) fn session_calls(&mut self) -> usize {
         if self.dice.random_bool(0.5) {
             usize::MAX
@@ -98,7 +98,8 @@ impl Chance {
         }
     }
 
-    /// Some dropped connections stay open and unread, like a silently failed path.
+    /// Draws how long a dropped connection stays open and unread, like a path that failed silently.
+    /// `None` closes it at once.
     pub(crate) fn half_open(&mut self) -> Option<Duration> {
         let half_open = self.dice.random_bool(0.2);
         half_open.then(|| self.up_to(Duration::from_millis(1500)))

@@ -57,7 +57,7 @@ impl CallCheck {
                     _ => self.find(Violation::Stray, quote(data)),
                 }
             }
-            // Allowed, because the server may send log messages and the like.
+            // Ignores other notifications, because the server may send log messages and the like.
             Some(_) => {}
         }
     }

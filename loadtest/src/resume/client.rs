@@ -22,12 +22,12 @@ pub(super) struct Life {
     pub(super) targets: Arc<[Target]>,
     pub(super) tally: Arc<Tally>,
     pub(super) chance: Chance,
-    /// No call begins afterwards.
+    /// The time after which no call begins.
     pub(super) until: Instant,
     pub(super) has_counter: bool,
 }
 
-/// The end of the run cuts this client off.
+/// Reports the client as unfinished if it is dropped at the end of the run.
 pub(super) struct Unfinished {
     number: usize,
     tally: Arc<Tally>,

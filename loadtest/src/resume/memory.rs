@@ -6,7 +6,7 @@ use crate::report::median;
 
 #[derive(Debug, Default)]
 pub(crate) struct Samples {
-    /// Seconds since the start, and KiB.
+    /// Pairs of seconds since the start and KiB.
     points: Vec<(f64, f64)>,
 }
 
@@ -52,7 +52,7 @@ impl Samples {
     }
 }
 
-/// Least squares. Returns 0 if the points do not determine the slope.
+/// Returns the slope by least squares, or 0 if the points do not determine it.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let count = points.len() as f64;
     let mean_x = points.iter().map(|(x, _)| x).sum::<f64>() / count;

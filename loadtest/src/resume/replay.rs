@@ -12,7 +12,7 @@ use crate::connection::Reply;
 
 const REPLAY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Starts after a random event, and compares with `record`.
+/// Requests the stream again after a random event, and compares it with `record`.
 pub(super) async fn replay(
     session: &Session,
     chance: &mut Chance,
@@ -48,7 +48,7 @@ pub(super) async fn replay(
     }
 }
 
-/// Skips events without data. `None` if no other event comes in time.
+/// Returns the next event with data. `None` if none comes in time.
 async fn next(reply: &mut Reply, deadline: Instant) -> Option<(String, u64)> {
     loop {
         let event = timeout_at(deadline, reply.next()).await.ok()?.ok()??;

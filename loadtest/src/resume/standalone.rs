@@ -1,4 +1,5 @@
-//! Conflation may skip updates of the changing resource, but an event must not come twice.
+//! The standalone stream. Conflation may skip updates of the changing resource, but an event must
+//! not come twice.
 
 use std::time::Duration;
 
@@ -74,7 +75,7 @@ impl Listener {
             }
             let pause = match self.chance.pause() {
                 Pause::For(time) => time,
-                // This stream has no end, so the client listens for a while instead.
+                // This stream has no end, so the client stays away for about as long as it listens.
                 Pause::PastTheEnd => self.chance.listening_time(),
             };
             tokio::time::sleep(pause).await;

@@ -13,22 +13,22 @@ pub(crate) struct Counts {
     pub(crate) sessions: u64,
     pub(crate) calls: u64,
     pub(crate) answered: u64,
-    /// Dropped by a client within a stream.
+    /// Connections that a client dropped within a stream.
     pub(crate) drops: u64,
-    /// Left open and unread while the stream was resumed elsewhere.
+    /// Connections that stayed open and unread while the stream was resumed elsewhere.
     pub(crate) half_open: u64,
     pub(crate) server_ends: u64,
     pub(crate) resumes: u64,
-    /// After the call's end.
+    /// Resumes after the call's end.
     pub(crate) late_resumes: u64,
     pub(crate) replays: u64,
-    /// The server was away or busy.
+    /// Retries because the server was away or busy.
     pub(crate) retries: u64,
     pub(crate) events: u64,
     pub(crate) listens: u64,
     pub(crate) updates: u64,
     pub(crate) increments: u64,
-    /// The server was away or refused.
+    /// Sessions that ended because the server was away or refused.
     pub(crate) broken_sessions: u64,
 }
 

@@ -13,9 +13,9 @@ pub(crate) enum Violation {
     RepeatedId,
     /// A message came on the wrong stream.
     Stray,
-    /// The history must still exist.
+    /// A resume was refused although the history must still exist.
     RefusedResume,
-    /// A finished stream differed.
+    /// A finished stream differed when it was requested again.
     WrongReplay,
 }
 

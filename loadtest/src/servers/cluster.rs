@@ -71,7 +71,8 @@ impl Cluster {
         Self::start_as(shoal, core, &Shape::smallest(environment))
     }
 
-    /// Waits until every process knows the others, because earlier sessions would all go to the first nodes. Blocks.
+    /// Starts a cluster, and waits until every process knows the others, because earlier sessions
+    /// would all go to the first nodes. Blocks.
     pub(crate) fn start_as(
         shoal: &Path,
         core: Option<usize>,
@@ -158,7 +159,7 @@ impl Cluster {
         self.members.iter_mut().find(|one| one.role == role)
     }
 
-    /// Redis is the last.
+    /// Returns the process IDs, that of Redis last.
     pub(crate) fn pids(&self) -> Vec<u32> {
         let members = self.members.iter().map(Member::pid);
         members.chain([self.redis_process.id()]).collect()

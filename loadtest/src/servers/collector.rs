@@ -22,14 +22,15 @@ use crate::affinity;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Conduct {
     Answers,
-    /// Like a dead process.
+    /// Refuses connections, like a dead process.
     Refuses,
     Hangs,
 }
 
-/// The collector's thread belongs to this process, so that its CPU time is not the server's.
+/// A collector of telemetry. Its thread belongs to this process, so that its CPU time does not
+/// count as the server's.
 pub(crate) struct Collector {
-    /// For `telemetry.endpoint`.
+    /// The value for `telemetry.endpoint`.
     pub(crate) endpoint: String,
     spans: Arc<AtomicU64>,
     running: Running,

@@ -16,9 +16,9 @@ use serde::Deserialize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// Otherwise every request stands alone.
+    /// Keeps sessions. Otherwise, every request stands alone.
     pub(crate) stateful: bool,
-    /// Needs `stateful` to be off.
+    /// Answers with JSON. Needs `stateful` to be off.
     pub(crate) json: bool,
 }
 

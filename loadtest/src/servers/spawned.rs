@@ -11,10 +11,10 @@ use crate::affinity;
 
 pub(super) const ADMIN: &str = "shoal: admin on http://";
 
-/// Interpreters load their packages first, and the machine may be busy.
+/// Long, because interpreters load their packages first, and the machine may be busy.
 const START_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// In addition to the variables of this process.
+/// Variables of a server, in addition to those of this process.
 pub(crate) type Environment = Vec<(&'static str, String)>;
 
 pub(crate) struct Spawned {
@@ -24,7 +24,7 @@ pub(crate) struct Spawned {
 }
 
 impl Spawned {
-    /// The server ends with this process, even if this process is killed.
+    /// Starts a server of this program. It ends with this process, even if this process is killed.
     pub(crate) fn own(arguments: &[&str], core: Option<usize>) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("could not find this program")?;
         let mut command = Command::new(program);
@@ -73,7 +73,7 @@ impl Spawned {
         Self::shoal_by(Command::new(program), core, environment)
     }
 
-    /// `command` lacks only Shoal's arguments. It may be a profiler.
+    /// Starts Shoal by `command`, which lacks only Shoal's arguments, and may be a profiler.
     pub(crate) fn shoal_by(
         mut command: Command,
         core: Option<usize>,
@@ -123,7 +123,7 @@ pub(super) fn announced(shoal: &mut Child, last: &str) -> anyhow::Result<Vec<Str
     Ok(lines)
 }
 
-/// Falls back to the binary next to this program.
+/// Returns the named binary, else the one next to this program.
 pub(crate) fn shoal_binary(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let found = named
         .map(Path::to_path_buf)
@@ -137,7 +137,8 @@ pub(super) fn start(command: Command, core: Option<usize>) -> anyhow::Result<Chi
 
 fn start_reading(mut command: Command, core: Option<usize>, input: Stdio) -> anyhow::Result<Child> {
     let what = format!("could not start {}", command.get_program().display());
-    // The new process inherits this thread's affinity; the starter keeps its own.
+    // The new process inherits the affinity of this new thread, so that the caller's thread keeps
+    // its own.
     let starter = std::thread::spawn(move || {
         if let Some(core) = core {
             affinity::pin(core)?;

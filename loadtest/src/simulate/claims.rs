@@ -1,5 +1,5 @@
-//! All requests for the sessions of a dead session node search for the next owners, with the nodes' real pauses and
-//! rendezvous hashing, and a single-threaded Redis.
+//! Simulates how all requests for a dead node's sessions search for the next owners. The pauses and
+//! the rendezvous hashing are the nodes' real code, and Redis has one thread.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -21,7 +21,8 @@ pub(super) struct Death {
     pub(super) edges: usize,
     pub(super) nodes: usize,
     pub(super) lapse: Duration,
-    /// CPU time of each operation: of Redis, and for a claim of the node too.
+    /// CPU time of Redis for a lookup (`lookup`) and for a claim (`claim`), and of the node for a
+    /// claim (`wake`).
     pub(super) lookup: Duration,
     pub(super) claim: Duration,
     pub(super) wake: Duration,
@@ -29,18 +30,18 @@ pub(super) struct Death {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Taken {
-    /// After the end of the lease.
+    /// The times from the end of the lease until half, 99 % and all of the sessions had an owner.
     pub(super) half: Duration,
     pub(super) most: Duration,
     pub(super) all: Duration,
     pub(super) lookups: usize,
-    /// In Redis' busiest second, in percent.
+    /// The load of Redis in its busiest second, in percent.
     pub(super) redis_busy: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// The event is void if its number is outdated.
+    /// A session's lookup. It is void if its number is outdated.
     Look(usize, u32),
     Answer(usize),
     Gone(usize),
@@ -131,7 +132,7 @@ impl<R: Rng> Town<'_, R> {
         self.plan(done + TRIP, Step::Answer(session));
     }
 
-    /// Runs after all earlier operations. Returns the end.
+    /// Runs an operation in Redis after all earlier ones. Returns when it ends.
     fn redis(&mut self, now: Duration, takes: Duration) -> Duration {
         let begins = now.max(self.redis_free);
         self.redis_free = begins + takes;

@@ -1,4 +1,4 @@
-//! The clients of a dead edge reconnect all at once or spread.
+//! Simulates how the clients of a dead edge reconnect, all at once or spread over some time.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(super) struct Storm {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Survived {
     pub(super) peak: usize,
-    /// At an edge. It delays other clients' calls too.
+    /// The longest wait at an edge, which delays other clients' calls too.
     pub(super) longest_wait: Duration,
     pub(super) all_back: Duration,
 }

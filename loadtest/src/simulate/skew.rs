@@ -1,4 +1,5 @@
-//! New sessions go by two random choices on announced loads, orphaned ones by rendezvous hashing.
+//! Simulates how evenly sessions are placed. A new session goes to one of two random nodes, chosen
+//! by their announced loads. A session without an owner goes by rendezvous hashing.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -10,7 +11,7 @@ use shoal_ports::{NodeId, SessionId};
 
 use super::skew_of;
 
-/// `node.lease` / 3.
+/// How often nodes announce their loads: `node.lease` / 3.
 const ANNOUNCE: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(20);
 

@@ -16,7 +16,8 @@ use crate::mcp::tools::{Job, call, echo, listen, long_job};
 use crate::mcp::{Mode, legacy};
 use crate::target::Target;
 
-/// Further clients are only counted, because the machine cannot keep up.
+/// Maximum clients at the same time. Further ones are only counted, because the machine cannot keep
+/// up.
 const MOST_CLIENTS: usize = 2_000;
 
 const LIFE: Duration = Duration::from_secs(120);
@@ -33,7 +34,7 @@ pub(super) struct Counts {
     pub(super) deleted: AtomicU64,
     pub(super) abandoned: AtomicU64,
     pub(super) refused: AtomicU64,
-    /// Too many clients were busy.
+    /// Clients that were not started, because too many were busy.
     pub(super) not_started: AtomicU64,
 }
 
@@ -151,7 +152,7 @@ impl Life {
         done.map(drop).map_err(named("long_job"))
     }
 
-    /// Resumes the dropped stream in half of the cases.
+    /// Drops a standalone stream after its first event, and resumes it in half of the cases.
     async fn stream(&mut self, client: &Client) -> Result<(), (&'static str, Failure)> {
         let Some(session) = client.session().cloned() else {
             return Ok(());

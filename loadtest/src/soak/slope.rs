@@ -11,7 +11,7 @@ const FEWEST_BLOCKS: usize = 8;
 
 const NORMAL_95: f64 = 1.96;
 
-/// Per second, with the 95% confidence interval.
+/// The growth per second, with its 95% confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Slope {
     pub(super) median: f64,
@@ -50,7 +50,8 @@ impl Slope {
     }
 }
 
-/// Returns the medians of equally long runs of points, and few points unchanged.
+/// Returns the medians of at most [`BLOCKS`] equally long runs of points. A run of one point is the
+/// point itself.
 fn blocks(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let length = points.len().div_ceil(BLOCKS).max(1);
     let middle = |block: &[(f64, f64)]| {

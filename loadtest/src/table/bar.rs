@@ -35,7 +35,8 @@ const BARS: &[(&str, Limit)] = &[
     ),
     ("shoal legacy", TimesFewer(12.0, &["TypeScript 1 stateful"])),
     ("shoal modern", TimesFewer(12.0, &["TypeScript 2 modern"])),
-    // These comparisons are harder for Shoal, because only Shoal keeps a session here.
+    // This comparison is hard for Shoal, which keeps a session, because the cheaper of the two
+    // peers counts.
     (
         "shoal legacy",
         TimesFewer(70.0, &["FastMCP stateful", "FastMCP stateless JSON"]),
@@ -77,7 +78,8 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<Verdict> {
                         "{case} {cpu_us:.2} µs, {times:.1} × fewer than {}: at least {least} ×",
                         cheapest.case
                     ),
-                    // Judged only if no calls failed, because their CPU time would count for the others.
+                    // Judges only if no calls failed, because the CPU time of failed calls would
+                    // count for the others.
                     (is_sound(shoal) && is_sound(cheapest)).then_some(times >= *least),
                 )
             }

@@ -9,7 +9,7 @@ pub(super) enum Server {
     /// An edge, a session node and a worker, with Redis.
     Cluster,
     Combined,
-    /// A gateway stands in front of [`BEHIND_GATEWAYS`].
+    /// A server from a registry. A gateway stands in front of [`BEHIND_GATEWAYS`].
     Peer(&'static Peer, &'static Variant),
 }
 
@@ -62,7 +62,7 @@ const CASES: &[Case] = &[
     echo("rmcp modern JSON", PEER_JSON, Mode::Modern, "echo"),
     echo("shoal legacy", Server::Shoal, Mode::Legacy, "echo"),
     echo("shoal modern", Server::Shoal, Mode::Modern, "echo"),
-    // Must not be repeated, so the call is journaled before it runs.
+    // The call must not be repeated, so Shoal journals it before it runs.
     echo(
         "shoal legacy journaled",
         Server::Shoal,
@@ -84,8 +84,8 @@ const CASES: &[Case] = &[
         Mode::Legacy,
         "echo_once",
     ),
-    // Longer than a call is held, as with most real tools. Such a call needs a stream, and in a cluster two steps in
-    // Redis.
+    // Like most real tools, `echo_slowly` takes longer than a call is held. Such a call needs a
+    // stream, and in a cluster two steps in Redis.
     echo(
         "shoal, 20 ms tool",
         Server::Shoal,
@@ -143,7 +143,7 @@ const fn echo(name: &'static str, server: Server, mode: Mode, tool: &'static str
     }
 }
 
-/// The tool takes longer than `tasks.after`.
+/// Returns a case whose calls become tasks, because the tool takes longer than `tasks.after`.
 const fn task(name: &'static str, server: Server) -> Case {
     Case {
         name,
@@ -154,7 +154,7 @@ const fn task(name: &'static str, server: Server) -> Case {
     }
 }
 
-/// The legacy era can resume streams.
+/// Returns a case of the legacy era, which can resume streams.
 const fn job(name: &'static str, server: Server, work: Work) -> Case {
     Case {
         name,

@@ -18,7 +18,7 @@ pub(super) fn of(rounds: &[RunReport]) -> Option<RedisUsage> {
     })
 }
 
-/// Includes the commands for leases and the list of nodes.
+/// The commands include those for leases and the list of nodes.
 pub(super) fn write(out: &mut fmt::Formatter<'_>, rows: &[Row]) -> fmt::Result {
     for row in rows {
         let Some(redis) = &row.redis else { continue };

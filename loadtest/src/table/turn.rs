@@ -16,10 +16,10 @@ use crate::servers::cluster::{Cluster, Shape};
 use crate::servers::spawned::{Environment, Spawned};
 use crate::target::Target;
 
-/// For the figures of slow servers.
+/// Minimum calls of a session, so that slow servers have figures too.
 const LEAST_CALLS_OF_A_SESSION: u64 = 10;
 
-/// How much longer a peer's turn may take.
+/// How much longer a peer's turn may take than warm-up and measurement.
 const PEER_TIMEOUT: Duration = Duration::from_secs(300);
 
 pub(super) enum Turn {
@@ -157,7 +157,7 @@ fn start_peer(
 }
 
 fn environment(case: &Case) -> Environment {
-    // Turns telemetry off, because other servers have no metrics.
+    // Turns telemetry off, because the other servers have none.
     let mut environment = vec![("SHOAL_TELEMETRY__ENABLED", "false".to_owned())];
     if case.work == Work::Task {
         environment.extend([
@@ -167,9 +167,9 @@ fn environment(case: &Case) -> Environment {
                 "SHOAL_TASKS__POLL_INTERVAL",
                 format!("{POLL_INTERVAL_MS}ms"),
             ),
-            // With short times, a task leaves the memory and is forgotten within a run. A task counts as a session
-            // until then, and an hour of tasks would exceed the limit. Each step has time for the one before, so the
-            // work stays realistic.
+            // With these times, a task leaves the memory and is forgotten within a run. Until then
+            // it counts as a session, and tasks of an hour would exceed the limit of sessions. The
+            // times still suffice for each step before the next one, so the work stays realistic.
             ("SHOAL_SESSION__SWEEP_EVERY", "1s".to_owned()),
             ("SHOAL_SESSION__PASSIVATE_AFTER", "1s".to_owned()),
             ("SHOAL_TASKS__TTL", "5s".to_owned()),

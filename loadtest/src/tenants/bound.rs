@@ -15,11 +15,11 @@ const KIB: u64 = 1 << 10;
 const SMALL: u64 = 16 * KIB;
 /// Buffers, tasks and timers of a connection.
 const CONNECTION: u64 = 32 * KIB;
-/// Without the session's stored content.
+/// A session without its stored content.
 const SESSION: u64 = 16 * KIB;
 /// Overhead by allocator and threads.
 const ALLOCATOR: u64 = 64 << 20;
-/// A text exists as received and as sent.
+/// Factor for the bytes of texts, because a text exists as received and as sent.
 const TWICE: u64 = 2;
 
 struct Term {
@@ -28,7 +28,7 @@ struct Term {
     bytes: u64,
 }
 
-/// In addition to the process's memory when idle.
+/// The maximum memory of a process beyond its memory when idle.
 pub(super) struct Bound {
     role: &'static str,
     terms: Vec<Term>,

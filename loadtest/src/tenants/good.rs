@@ -22,12 +22,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 struct Way {
     target: Target,
     mode: Mode,
-    /// Only one of the eras may repeat calls of the tool.
+    /// `echo` in the modern era. In the legacy era `echo_once`, which must not be repeated.
     tool: &'static str,
     idle: Mutex<Vec<Client>>,
 }
 
-/// The clients stay open across phases.
+/// The good tenant. Its clients stay open across phases.
 pub(super) struct Good {
     ways: Vec<Arc<Way>>,
     every: Duration,

@@ -1,4 +1,4 @@
-//! Each connection repeats its attempt at the same pace.
+//! The hostile tenant. Each of its connections repeats its attempt at the same pace.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -20,11 +20,11 @@ use crate::mcp::tools::{call, echo};
 use crate::mcp::{Mode, modern};
 use crate::target::Target;
 
-/// An attempt that the server has not refused by then holds a resource.
+/// An attempt that the server has not refused after this time holds a resource.
 const SETTLED: Duration = Duration::from_millis(100);
-/// A large body waits briefly for room.
+/// The same time for a large body, which waits briefly for room.
 const SETTLED_BODY: Duration = Duration::from_millis(1500);
-/// The server ends such a connection sooner or later.
+/// How long answers stay unread. The server ends such a connection sooner or later.
 const UNREAD: Duration = Duration::from_secs(10);
 const LARGE: usize = 2 << 20;
 const WEBSOCKET_TEXT: usize = 64 << 10;
@@ -95,8 +95,9 @@ impl Drop for Hostile {
 }
 
 impl Deed {
-    /// Attempts with large messages are spread over as long as each is held, to measure what they hold instead of how
-    /// fast the machine copies.
+    /// Returns the time over which the connections spread their first attempts. With large
+    /// messages, it is the time for which each is held, to measure what attempts hold instead of
+    /// how fast the machine copies.
     fn spread(self, pace: Duration) -> Duration {
         match self {
             Self::Hold(Item::AnswerBytes | Item::UnreadWebsockets) => UNREAD,

@@ -59,10 +59,10 @@ impl Item {
             .unwrap_or_default()
     }
 
-    /// The product of the settings limits the resource in each process.
+    /// Returns the settings whose product limits the resource in each process.
     pub(super) fn limits(self) -> &'static [&'static str] {
         match self {
-            // Requests include those whose answer is streamed.
+            // A request counts until its answer ends, also if it is streamed.
             Self::Requests | Self::UnreadStreams => &["limits.requests_per_principal"],
             Self::RequestBytes => &["limits.bodies_in_flight_bytes_per_principal"],
             Self::Places => &["pools.demo.concurrency_per_principal"],

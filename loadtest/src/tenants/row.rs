@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-/// Relative to the good tenant's baseline.
+/// Maximum ratio of the good tenant's p99 to its baseline.
 pub(super) const SLOWER: f64 = 3.0;
 
 #[derive(Debug, Serialize)]
@@ -19,7 +19,7 @@ pub(super) struct Row {
     pub(super) item: String,
     pub(super) held: u64,
     pub(super) setting: String,
-    /// For all processes together.
+    /// The limit of all processes together.
     pub(super) limit: u64,
     pub(super) attempts: u64,
     pub(super) refused: String,
@@ -29,7 +29,7 @@ pub(super) struct Row {
     pub(super) calls: u64,
     pub(super) failed: u64,
     pub(super) first_failure: Option<String>,
-    /// Per second, in the baseline and beside the hostile tenant.
+    /// CPU seconds of all processes per second, in the baseline and beside the hostile tenant.
     pub(super) cpu: [f64; 2],
     pub(super) memory: Vec<Memory>,
 }

@@ -1,4 +1,4 @@
-//! A few connections reach the cluster's limits.
+//! Limits of the cluster that a few connections reach.
 
 use anyhow::Context as _;
 use http::HeaderValue;

@@ -1,4 +1,4 @@
-//! HTTP clients do not offer this behaviour.
+//! A raw connection, for behaviour that HTTP clients do not offer.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ impl Wire {
         })
     }
 
-    /// Announces a body of `length` bytes.
+    /// Sends the head of a call, which announces a body of `length` bytes.
     pub(super) async fn begin_call(&mut self, tool: &str, length: usize) -> Result<(), Failure> {
         let Self {
             host,
@@ -90,7 +90,7 @@ impl Wire {
         self.answer().await
     }
 
-    /// The mask is zero.
+    /// Sends a text frame. Its mask is zero.
     pub(super) async fn frame(&mut self, text: &str) -> Result<(), Failure> {
         let mut frame = vec![0x81];
         match u16::try_from(text.len()) {
@@ -123,7 +123,7 @@ impl Wire {
         let status = read.get(9..12).and_then(|it| str::from_utf8(it).ok());
         let status = status.and_then(|it| it.parse().ok()).unwrap_or_default();
         if status >= 400 {
-            // The text comes with the head or soon after.
+            // Reads on, because the refusal's text may come after the head.
             while !read.ends_with(b"}")
                 && timeout(REST, self.more(&mut read))
                     .await

@@ -23,7 +23,8 @@ pub(crate) async fn load(fault: Fault, mode: &str, more: &str) -> (Output, Optio
     load_for("1s", fault, mode, more).await
 }
 
-/// Each run is longer, because a second may hold few calls on a busy machine.
+/// Runs again, each time for longer, until `enough` holds, because a second may hold few calls on a
+/// busy machine.
 pub(crate) async fn load_until(
     enough: impl Fn(&Output, &Value) -> bool,
     fault: Fault,

@@ -20,7 +20,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 pub(crate) enum Fault {
     None,
     WrongText,
-    /// Every third call gets the ID of another one.
+    /// Every third answer has the ID of another call.
     WrongId,
     LosesStep,
     Reorders,
@@ -94,7 +94,7 @@ async fn answer(State(server): Shared, headers: HeaderMap, body: Bytes) -> Respo
             respond(id, &json!({"tools": tools})).into_response()
         }
         "tools/call" => call(&server, &headers, id, params).await,
-        // The text is in the task's ID.
+        // Each task has ended. Its ID contains the text of its result.
         "tasks/get" => respond(
             id,
             &json!({"taskId": params["taskId"], "status": "completed"}),

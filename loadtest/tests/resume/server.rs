@@ -16,7 +16,7 @@ use tokio::sync::watch;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// Does not omit the response.
+    /// A resume omits an event, but not the response.
     LosesOnResume,
     LosesInLog,
     /// A resumed stream begins with an event that the client already has.
@@ -52,7 +52,7 @@ struct Server {
     streams: Arc<Mutex<HashMap<String, Stream>>>,
 }
 
-/// The flag says whether the log is complete.
+/// A log of events, and whether it is complete.
 type Stream = watch::Sender<(Vec<String>, bool)>;
 
 impl Server {
@@ -107,7 +107,7 @@ async fn answer(State(server): State<Server>, headers: HeaderMap, body: Bytes) -
 async fn listen(State(server): State<Server>, headers: HeaderMap) -> Response {
     let Some(last) = headers.get("last-event-id") else {
         let session = headers["mcp-session-id"].to_str().unwrap();
-        // This listener does not need earlier events, but it needs a new ID to resume from.
+        // A new listener does not get earlier events, but it needs a new ID to resume from.
         let stream = server.stream(session).unwrap();
         let length = stream.borrow().0.len();
         append(&stream, "");

@@ -37,7 +37,7 @@ pub enum Deed {
     LostWrites,
     /// This many clients returned at once.
     CameBack(usize),
-    /// A member was restarted in order.
+    /// A member was restarted gracefully.
     Restarted(String),
 }
 

@@ -102,7 +102,7 @@ enum Trait {
     ShortDrains,
     /// Workers must tolerate connections that are silent for longer than a lease.
     LatePings,
-    /// Every node lives and is reachable, so no session may change its owner.
+    /// No session may change its owner, because every node lives and is reachable.
     KeepsOwners,
     /// Excuses missing data, because Redis loses writes that it has acknowledged.
     LosesWrites,
@@ -116,8 +116,8 @@ const KINDS: [(Fault, &[Trait]); 34] = [
     (Fault::Worker, &[Refuses, Reruns, Unknown, Mixes]),
     (Fault::TwoRoles, &[Refuses, Reruns, Unknown, Mixes]),
     (Fault::Churn, &[Refuses, Reruns, Unknown, ShortCalls, Mixes]),
-    // A call that is journaled before any worker has joined names no worker. If its owner dies before the next journal
-    // entry, the outcome is unknown.
+    // The journal entry of a call names no worker if no worker had joined. If the call's owner dies
+    // before the next entry, the outcome is unknown.
     (
         Fault::NoSessionNodes,
         &[Refuses, Reruns, Unknown, Proxies, SplitPools, Mixes],
@@ -219,12 +219,13 @@ impl Fault {
         }
     }
 
-    /// Returns the excuses under this fault. The times of kills and losses, which excuse more, come from the run.
+    /// Returns what this fault excuses. The run adds the times of kills and data losses, which
+    /// excuse more.
     pub(super) fn rules(self) -> Rules {
         Rules {
             outcome_unknown: self.has(Unknown),
             reruns: self.has(Reruns),
-            // A rollout must not fail requests.
+            // A rollout lacks this trait, because it must not fail requests.
             not_executed: self.has(Refuses),
             ..Rules::default()
         }

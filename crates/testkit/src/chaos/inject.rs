@@ -169,7 +169,7 @@ impl<'a> Injector<'a> {
             Fault::Rolling => self.roll(turn).await?,
             Fault::Mixed => {
                 let one = Fault::mixed().choose(&mut self.dice).copied();
-                // Chooses one of the other kinds, because a mixed run contains no mixed run.
+                // The recursion ends here, because `Fault::mixed` does not contain `Fault::Mixed`.
                 return Box::pin(self.inject(one.unwrap_or(Fault::Session))).await;
             }
         };

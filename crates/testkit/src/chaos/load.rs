@@ -15,7 +15,8 @@ use crate::history::{History, Recorder, Step, Tool};
 
 const LANES: usize = 4;
 
-/// When a client hangs up, in microseconds after the request: from before its arrival until after its end.
+/// Microseconds between a request and the client's hanging up. Some requests have not arrived by
+/// then, others have been answered.
 const HANGS_UP_US: std::ops::Range<f64> = 500.0..20_000.0;
 
 const MOSTLY_SHORT: f64 = 0.7;
@@ -109,7 +110,8 @@ fn listen(client: &Client) -> JoinHandle<()> {
     tokio::spawn(async move { client.listen().await })
 }
 
-/// The session must still exist, or be reported as gone if its data was lost.
+/// Makes a last call, which shows whether the session still exists. If all data was lost, calls
+/// until the client has opened another session.
 async fn last_call(client: &Client, wipe: Option<Duration>) {
     loop {
         client.call(client.work(Tool::Echo, 0, 0), None).await;
@@ -177,7 +179,8 @@ fn leave(dice: &mut StdRng, tool: Tool) -> Option<Leave> {
     Some(Leave::HangUp { after })
 }
 
-/// Calls that ask are exempt, because a client that hangs up could not answer.
+/// Returns when the client hangs up, if it does. It stays for calls that ask, because it must
+/// answer.
 fn hang_up(dice: &mut StdRng, tool: Tool) -> Option<Duration> {
     let hangs_up = tool != Tool::Ask && dice.random_bool(0.12);
     hangs_up.then(|| Duration::from_secs_f64(dice.random_range(HANGS_UP_US) / 1e6))

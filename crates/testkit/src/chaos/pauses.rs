@@ -160,7 +160,8 @@ impl Signs {
     }
 
     fn pause_after(&self, fault: Duration) -> Option<Pause> {
-        // Left out, because the question waits for its answer, which another fault may delay.
+        // Leaves out calls that ask, because another fault may delay the answer for which such a
+        // call waits.
         if self.work.tool == Tool::Ask {
             return None;
         }
@@ -186,7 +187,8 @@ fn signs_of_life(entries: &[Entry]) -> impl Iterator<Item = Signs> {
     for Entry { at, step } in entries {
         if let Step::Sent { request, work, .. } = step {
             call_of.insert(*request, work.call);
-            // A request that is sent again continues the same wait.
+            // Counts from the call's first request, because a repeated request continues the same
+            // wait.
             let signs = calls.entry(work.call);
             let signs = signs.or_insert_with(|| Signs::new(work.clone()));
             if signs.at.is_empty() {

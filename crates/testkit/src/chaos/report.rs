@@ -10,7 +10,7 @@ use crate::check::{Verdict, Violation};
 use crate::cluster::Cluster;
 use crate::history::History;
 
-/// The file has all findings.
+/// How many findings are printed. The file of findings has all.
 const PRINTED: usize = 10;
 
 /// The result of a run.

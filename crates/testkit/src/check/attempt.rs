@@ -28,7 +28,7 @@ pub(super) enum Unanswered {
         tag: String,
         at: Duration,
     },
-    /// Refused, with a time to retry.
+    /// Refused for now. The client may try again.
     Refused,
     /// Refused permanently.
     Failed {
@@ -63,7 +63,8 @@ impl Attempt {
                 message,
                 ..
             } => {
-                // A refused GET only means that the client must reconnect later.
+                // With an event id, the refused request is the GET that resumes the stream. The
+                // client repeats it later.
                 if !is_passing(*status, *code) {
                     let (code, why) = (*code, format!("{status}: {message}"));
                     self.end = Unanswered::Failed {

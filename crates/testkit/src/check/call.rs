@@ -249,7 +249,8 @@ impl CallRecord {
     }
 }
 
-/// Lost writes excuse a lost end if they were lost after the call was sent and before its end was reported.
+/// Whether lost data excuses that the server has forgotten a call's end. Lost writes must lie
+/// between the sending of the call and the poll that reported its end.
 fn end_was_lost(attempt: &Attempt, answer: &Answer, rules: &Rules) -> bool {
     let lost = matches!(
         answer,

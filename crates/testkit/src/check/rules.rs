@@ -6,7 +6,8 @@ use std::time::Duration;
 pub struct Rules {
     /// Excuses unknown outcomes, because workers are lost.
     pub outcome_unknown: bool,
-    /// Excuses a second run of a safe call, with its steps from the first again.
+    /// Excuses a second run of a call that is safe to repeat, which reports its steps again from
+    /// the first.
     pub reruns: bool,
     /// Excuses errors of calls that did not run.
     pub not_executed: bool,
@@ -16,7 +17,7 @@ pub struct Rules {
     pub lost_writes: Vec<Outage>,
     /// When edges were down.
     pub outages: Vec<Outage>,
-    /// The edge that broke each exchange, by the exchange's tag.
+    /// For the tag of each broken exchange, the edge that broke it.
     pub broke_at: HashMap<String, String>,
 }
 

@@ -28,7 +28,7 @@ pub(super) fn check(entries: &[Entry], rules: &Rules, findings: &mut Findings<'_
                     at: *at,
                 });
             }
-            // Several exchanges may report the same session.
+            // Counts a lost session once, because several exchanges may report it.
             Step::Forgotten { session, channel }
                 if forgotten.insert(session.as_str())
                     && !excused(*at, session, &opened, opening, rules) =>
@@ -60,7 +60,8 @@ pub(super) fn check(entries: &[Entry], rules: &Rules, findings: &mut Findings<'_
     }
 }
 
-/// Whether all data was lost during the session's life, or writes were lost during its opening.
+/// Whether the run excuses the loss of a session: all data was lost during its life, or writes were
+/// lost during its opening.
 fn excused(
     at: Duration,
     session: &str,
@@ -69,7 +70,7 @@ fn excused(
     rules: &Rules,
 ) -> bool {
     let known = opened.iter().rfind(|known| known.session == session);
-    // If the report came before the opening ended, the data was lost during the opening.
+    // A session that is not known yet was lost during its opening.
     let since = known.map_or(Duration::ZERO, |known| known.at);
     let wiped = |wipe: &Outage| since <= wipe.until && wipe.from <= at;
     let (from, until) = match known {
@@ -91,7 +92,8 @@ pub(super) fn is_passing(status: u16, told: Option<i64>) -> bool {
     passing && told != Some(code::OUTCOME_UNKNOWN)
 }
 
-/// Whether a refused request is no finding here: it can be retried, other checks judge it, or its history is lost.
+/// Whether this check ignores a refused request: it can be retried, other checks judge it, or its
+/// history is lost.
 fn is_fine(channel: Channel, status: u16, told: Option<i64>, rules: &Rules) -> bool {
     if is_passing(status, told) {
         let nothing_done = [None, Some(code::OVERLOADED), Some(code::NOT_EXECUTED)];

@@ -74,7 +74,8 @@ fn only_a_killed_edge_may_take_an_outcome_with_it() {
     rules = edge_killed();
     rules.broke_at.insert("t".to_owned(), "other".to_owned());
     broken().shows_under(&[], &rules, Violation::Lost);
-    // With an event id the client can resume.
+    // With an event id, the client can resume, so the death of the edge does not excuse a lost
+    // answer.
     Story::begin()
         .calls(Tool::Record)
         .primed()

@@ -22,9 +22,9 @@ pub enum Violation {
     WrongAnswer,
     /// The ledger contradicts an answer.
     WrongOutcome,
-    /// An error without an excuse in the run.
+    /// An error that the run does not excuse.
     UnexpectedError,
-    /// A member did not end in order, or did not come back.
+    /// A member did not exit cleanly, or did not come back.
     Misbehaved,
     /// A process still holds something after all requests have ended.
     Held,

@@ -74,7 +74,7 @@ impl Shared {
             "capabilities": { "elicitation": {} },
             "clientInfo": { "name": "testkit", "version": env!("CARGO_PKG_VERSION") },
         });
-        // Requests are numbered from 1.
+        // Id 0 is free, because calls are numbered from 1.
         let initialize =
             json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
         match self.exchange_opening(None, &initialize).await? {

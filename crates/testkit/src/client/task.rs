@@ -79,7 +79,8 @@ impl Request<'_> {
                 self.note(|_| Message::Question { id, text: noted });
                 sleep(thinking(text)).await;
             }
-            // Repeating an answer is safe.
+            // Answers anew at each poll that shows the question, because repeating an answer is
+            // safe.
             let answers = json!({ key: accepted(text) });
             self.ask_for("tasks/update", task, Some(&answers)).await;
         }

@@ -106,7 +106,7 @@ impl Wire {
         }
         let outcome = match request.header(TAG, &tag).send().await {
             Ok(response) => Outcome::of(response).await,
-            // The request was not sent. Treated as a `502` of a balancer that has no edge.
+            // The request was not sent, so this counts as the `502` of a balancer that has no edge.
             Err(error) if error.is_connect() => Outcome::Refused(Refusal {
                 status: StatusCode::BAD_GATEWAY,
                 code: None,

@@ -57,9 +57,11 @@ impl Default for Builder {
             "state_keys.keys",
             r#"[{ value = "the same for all of a test" }]"#,
         )
-        // Turns learning off, because tests know all pools as soon as every member is ready.
+        // Turns learning off: a node need not wait for more pools, because all are known when every
+        // member is ready.
         .setting("cluster.learning", "0ms")
-        // Longer than the round robin needs to notice that an edge is leaving.
+        // A draining edge still serves for this time, because the round robin does not notice the
+        // drain at once.
         .setting("shutdown.balancer_delay", "500ms")
     }
 }
@@ -128,7 +130,8 @@ impl Builder {
         self
     }
 
-    /// Puts a proxy between all parts, for [`Cluster::between`] and [`Cluster::to_redis`].
+    /// Puts proxies between the members, and between members and Redis, for [`Cluster::between`]
+    /// and [`Cluster::to_redis`].
     #[must_use]
     pub fn fault_proxies(mut self) -> Self {
         self.fault_proxies = true;

@@ -196,7 +196,7 @@ impl Member {
         Announced::by(&mut process, self.role).await.map(drop)
     }
 
-    /// Terminates the process, and kills it if it takes longer.
+    /// Terminates the process, and kills it if it does not end in time.
     pub async fn end(self, within: Duration) {
         self.process.into_inner().end(within).await;
     }
@@ -207,7 +207,7 @@ impl Member {
         settings.iter().fold(self.launch.clone(), set)
     }
 
-    /// Describes an edge to a balancer.
+    /// Describes the member to a balancer, if it serves MCP.
     #[must_use]
     pub fn as_edge(&self) -> Option<Edge> {
         let address = self.announced.mcp.as_ref()?.socket_addrs(|| None).ok()?;

@@ -22,11 +22,11 @@ pub enum Tools {
     Configured(String),
 }
 
-/// Too large to limit calls.
+/// A capacity that no run reaches.
 const ROOM: usize = 4096;
 
-/// Processes for calls that ask, each of which serves one call. All clients are one principal, which may have
-/// this many asking calls.
+/// Number of server processes for calls that ask. Each serves one call, and all clients are one
+/// principal, so together they can have this many asking calls.
 const ASKING_PROCESSES: usize = 256;
 
 impl Tools {

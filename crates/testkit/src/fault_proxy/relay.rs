@@ -46,7 +46,7 @@ impl Link {
         };
         self.disturbed.fetch_add(1, Ordering::Relaxed);
         tokio::time::sleep(slow).await;
-        // The connection may have become silent meanwhile.
+        // Waits if the connection has become silent meanwhile.
         self.until(passes).await;
     }
 

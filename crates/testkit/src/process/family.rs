@@ -7,7 +7,7 @@ use nix::sys::signal::{Signal, kill as send};
 use nix::unistd::Pid;
 
 pub(super) fn kill(pid: u32) {
-    // Lists the descendants before the kill, because the children of a dead process get another parent.
+    // Lists the descendants before the kill, because afterwards the children have another parent.
     let descendants = descendants(pid);
     for pid in std::iter::once(pid).chain(descendants) {
         if let Ok(pid) = i32::try_from(pid) {

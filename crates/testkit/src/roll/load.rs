@@ -124,7 +124,7 @@ struct Lane {
 
 impl Lane {
     async fn run(mut self, long: bool) {
-        // The next answer that the counting tool must give.
+        // The answer that the next call of `Tool::CountUp` must get.
         let mut count = 1;
         loop {
             let thinking = self.clients.thinking.mul_f64(self.dice.random());

@@ -9,7 +9,8 @@ use super::load::Clients;
 use super::rollout::Restart;
 use super::tally::{Sample, Tally};
 
-/// The JSON has all failures.
+/// How many failures are printed, and how many of the slowest calls are kept. The JSON has all
+/// failures.
 const PRINTED: usize = 20;
 
 /// The result of a run.
@@ -91,7 +92,7 @@ impl Report {
         }
     }
 
-    /// Whether clients saw no failure and every process ended in order.
+    /// Whether clients saw no failure and every process exited cleanly.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.clean
@@ -142,7 +143,7 @@ fn rows(restarts: &[Restart], tally: &Tally) -> Vec<Row> {
 fn row(what: &str, tally: &Tally, within: impl Fn(Duration) -> bool) -> Row {
     let count = |times: &[Duration]| times.iter().filter(|at| within(**at)).count();
     let failures = tally.failures.iter().filter(|failure| within(failure.at));
-    // A call counts in every part that it overlaps.
+    // A call counts in the part in which it began, and in the part in which it ended.
     let touches = |sample: &&Sample| within(sample.at) || within(sample.at + sample.took);
     Row {
         what: what.to_owned(),

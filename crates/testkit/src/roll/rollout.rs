@@ -24,7 +24,7 @@ pub struct Restart {
     pub told: Duration,
     /// When the process had ended.
     pub until: Duration,
-    /// Why the process did not end in order. `None` if it did.
+    /// Why the process did not exit cleanly. `None` if it did.
     pub failed: Option<String>,
     /// The sessions that the process handed over.
     pub handed_over: Option<HandOver>,
@@ -35,7 +35,7 @@ pub struct Restart {
 pub struct HandOver {
     /// Sessions handed over.
     pub sessions: u64,
-    /// The median time that the sessions had no owner, as far as this node caused it.
+    /// The median of the part of the sessions' time without an owner that this node caused.
     pub median_ms: f64,
     /// The longest time that a session had no owner.
     pub longest_ms: f64,
@@ -100,7 +100,7 @@ impl<'a> Rollout<'a> {
         let old = self.cluster.replace(name, successor);
         let old = old.with_context(|| format!("there is no {name}"))?;
         let told = self.began.elapsed();
-        // Does not wait until all balancers know, as in Kubernetes.
+        // As in Kubernetes, the process is terminated before all balancers know.
         self.service.terminate(name);
         let ended = old.terminate(self.options.grace).await;
         let failed = match ended {

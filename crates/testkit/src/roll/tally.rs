@@ -1,4 +1,4 @@
-//! Counts failures from the view of an ordinary client.
+//! Counts failures as an ordinary client sees them.
 //!
 //! [`crate::check`] judges the final outcome of calls. The tally counts each failed exchange, even if the
 //! patient client succeeded later: a refusal, an error, a failed connection, or an answer that broke off
@@ -58,7 +58,7 @@ pub struct Tally {
     pub violations: Vec<String>,
     /// When streams were resumed with an event id.
     pub resumes: Vec<Duration>,
-    /// Resumable streams that broke instead of ending in order.
+    /// Resumable streams that broke instead of being closed cleanly.
     pub broken_off: u64,
     /// Listening streams that modern clients had to open again.
     pub told_to_return: u64,
@@ -116,7 +116,8 @@ impl Tally {
         let mut calls: HashMap<u64, (Duration, Work)> = HashMap::new();
         let mut primed: HashSet<Channel> = HashSet::new();
         let mut told_gone: HashSet<&str> = HashSet::new();
-        // How many calls the counting tool has counted too many.
+        // The greatest surplus so far in an answer of the tool that counts its calls. The surplus
+        // is the number of repeated executions.
         let mut ahead = 0;
         for Entry { at, step } in &history.entries {
             let mut failed = |what: String| {
@@ -162,7 +163,8 @@ impl Tally {
                             Answer::Result { failed: false, .. } => {}
                             bad => failed(format!("{channel:?}: {bad:?}")),
                         }
-                        // Ignores a surplus answer, which the checks report.
+                        // Ignores a second answer to the same request, which `crate::check`
+                        // reports.
                         if let Some((sent, work)) = calls.remove(request) {
                             let more = counted_too_often(&work, answer);
                             self.executed_twice += more.saturating_sub(ahead);

@@ -43,7 +43,7 @@ impl Toolset {
         }
     }
 
-    /// `count` is the next answer that the counting tool must give.
+    /// `count` is the answer that the next call of `Tool::CountUp` must get.
     pub(super) fn short(self, dice: &mut StdRng, count: &mut u32) -> Plan {
         let plan = |tool, steps| Plan { tool, steps, ms: 0 };
         if dice.random_bool(0.6) {

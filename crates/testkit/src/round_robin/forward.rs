@@ -59,7 +59,7 @@ async fn connect(
         let _ = stream.set_nodelay(true);
         if let Ok((sender, connection)) = handshake(TokioIo::new(stream)).await {
             let driver = tokio::spawn(async move {
-                // The reader of the answer sees an error.
+                // Ignores an error, which the reader of the answer sees too.
                 let _ = connection.await;
             });
             return Some((edge.name.clone(), sender, AbortOnDropHandle::new(driver)));

@@ -38,7 +38,7 @@ impl Endpoint {
         self.left.store(true, Ordering::Relaxed);
     }
 
-    /// Without an admin port, the endpoint is always ready.
+    /// Probes the endpoint until it leaves. Without an admin port, every probe passes.
     pub(super) async fn probe(self: std::sync::Arc<Self>, probing: Probing) {
         let mut ticks = interval(probing.period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -157,7 +157,6 @@ impl Client {
         Events::of(answer)
     }
 
-    /// Tries again after refusals.
     pub(crate) async fn stream_patiently(&self, id: u64, tool: &str, arguments: &Value) -> Events {
         let deadline = tokio::time::Instant::now() + SOON;
         loop {
@@ -251,7 +250,6 @@ impl Client {
         answer.unwrap().status().as_u16()
     }
 
-    /// Tries again after refusals.
     pub(crate) async fn echo_patiently(&self, id: u64) {
         let text = self.text(id, "echo", &json!({ "nonce": "n" })).await;
         assert_eq!(text, "n");
@@ -311,7 +309,8 @@ impl Events {
     }
 }
 
-/// Returns the stream of HTTP+SSE, and the path for messages, which works at any edge.
+/// Opens the stream of HTTP+SSE. Also returns the path for the client's messages, which works at
+/// any edge.
 pub(crate) async fn single_stream(mcp_url: &str) -> (Events, String) {
     let get = reqwest::Client::new().get(beside(mcp_url, "/sse"));
     let answer = within(get.headers(headers()).send()).await.unwrap();

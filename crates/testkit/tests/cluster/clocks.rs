@@ -52,7 +52,7 @@ async fn modern_once(cluster: &Cluster, nonce: &str) -> String {
 #[tokio::test]
 async fn no_clock_decides_what_becomes_of_a_call() {
     let clock = WrongClock::find().unwrap();
-    // A long lease, because the store timeouts derive from it.
+    // A long lease also makes the store timeouts long, because they derive from it.
     let cluster = start(small().edges(1).lease(Duration::from_secs(15))).await;
     let client = Client::open(cluster.url()).await;
     let (mut id, mut calls) = (1, 0);
@@ -62,7 +62,7 @@ async fn no_clock_decides_what_becomes_of_a_call() {
                 shift(member, clock, seconds).await;
             }
             let role = members[0].name();
-            // This waits until the members have reconnected.
+            // Waits until the members have reconnected.
             client.echo_patiently(id).await;
             let nonce = format!("once-{id}");
             let arguments = json!({ "nonce": nonce, "count": 2, "ms": 1 });

@@ -189,7 +189,7 @@ async fn a_node_that_does_not_answer_holds_up_nobody() {
     let clients = sessions_on_both_nodes(&cluster, &console).await;
     let paused = cluster.sessions()[0];
     paused.pause().await.unwrap();
-    // SIGSTOP takes effect with a delay.
+    // Waits, because SIGSTOP takes effect with a delay.
     let stopped = |sessions: &Value| sessions["unseen"] != json!([]);
     let sessions = console.until("sessions", stopped).await;
     let unseen = sessions["unseen"].as_array().unwrap();

@@ -136,7 +136,7 @@ async fn a_node_that_the_others_trust_no_more_is_not_ready_although_it_was() {
     let admin = edge.admin().address();
     let (status, said) = readiness(admin).await;
     assert_eq!(status, 200, "open links are enough: {said}");
-    // The members reconnect, and the edge rejects them.
+    // The restarted members dial the edge, which rejects them.
     for member in cluster.sessions().into_iter().chain(cluster.workers()) {
         again(member).await;
     }

@@ -108,7 +108,8 @@ async fn a_draining_worker_is_within_reach_of_nodes_that_come() {
         while running.admin().is_ready().await {
             sleep(Duration::from_millis(20)).await;
         }
-        // The session's last owner started after the worker was told to end.
+        // Restarts the session nodes, so that the session's last owner has started after the worker
+        // was told to end.
         for node in cluster.sessions() {
             node.terminate(ORDERLY).await.unwrap();
             node.start_again().await.unwrap();
@@ -128,7 +129,7 @@ async fn a_draining_edge_waits_for_what_streams_that_cannot_be_resumed_are_to_br
     for posted_at in [0, 1] {
         let by = edges[posted_at].mcp_url().unwrap();
         let (mut events, messages) = old_client(edges[0], by).await;
-        // Works for longer than the notice period of resumable streams.
+        // Runs for longer than a draining edge waits for resumable streams (`shutdown.streams`).
         let call = steps_once(&format!("at-{posted_at}"), 50);
         post_beside(by, &messages, &call).await;
         events.next().await.unwrap();

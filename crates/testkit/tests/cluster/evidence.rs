@@ -1,6 +1,7 @@
 //! Owners that are gone, and owners that only seem to be.
 //!
-//! Some leases here outlast every wait, so a take-over needs evidence. The session's epoch shows whether it happened.
+//! Some leases here are longer than any wait of a test, so a take-over in time needs evidence. The
+//! session's epoch shows whether there was one.
 
 use std::time::Duration;
 
@@ -42,7 +43,7 @@ async fn a_killed_owner_is_replaced_over_tls_too() {
 
 #[tokio::test]
 async fn an_owner_that_is_started_again_where_it_was_is_another() {
-    // One session node, so that no other node can take the sessions.
+    // With one session node, only the restarted process can take the sessions.
     let cluster = start(patient().sessions(1)).await;
     let client = Client::open(cluster.url()).await;
     let arguments = json!({ "nonce": "once", "count": 30, "ms": 100 });
@@ -63,7 +64,7 @@ async fn a_stopped_owner_keeps_its_session_until_its_lease_ends() {
     let client = Client::open(cluster.url()).await;
     client.echo_patiently(1).await;
     let paused = owner(&cluster).await;
-    // Since the last renewal, at most a third of the lease has passed.
+    // The owner renews its lease whenever a third has passed, so at least two thirds remain.
     paused.pause().await.unwrap();
     let begun = Instant::now();
     client.echo_patiently(2).await;

@@ -12,8 +12,8 @@ use crate::client::{Client, Events, progress_of, text_of, within};
 use crate::session::owner;
 use crate::{small, start};
 
-/// A lease that is longer than the replica lags. Otherwise another node would claim sessions that have lost
-/// their journal.
+/// Longer than the replica lags behind. With a shorter lease, another node would claim sessions
+/// whose journal is lost.
 const LONG_LEASE: Duration = Duration::from_secs(30);
 
 async fn remember(redis: &Redis) {
@@ -114,7 +114,7 @@ async fn calls_do_not_mix_when_redis_forgets_its_newest_writes() {
     let cluster = start(small()).await;
     let redis = cluster.redis().unwrap();
     let (client, ended) = nothing_mixes(&cluster, remember(redis), forget(redis)).await;
-    // A lost id must not lead to another stream's events.
+    // Redis has forgotten this id, which must not lead to another stream's events.
     assert_eq!(client.resume_status(&ended.last_id).await, 400);
 
     owner(&cluster).await.kill().await.unwrap();

@@ -85,7 +85,7 @@ async fn what_comes_to_a_node_that_sleeps_for_a_while_is_answered_when_it_wakes(
             }
             let told = client.answered(id, "record", &once).await;
             let answer = told.last().unwrap();
-            // The worker may not have reconnected yet.
+            // The worker may not have reconnected to the node yet.
             if answer["error"]["code"] == 50301 {
                 return 0;
             }

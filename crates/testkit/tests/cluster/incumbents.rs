@@ -40,7 +40,7 @@ async fn who_comes_later_gets_no_call_at_any_edge_whenever_that_was_started() {
     let cluster = start(small().workers(2)).await;
     let edges = cluster.edges();
     let newcomer = cluster.workers()[1];
-    // The new pool's name sorts before all others.
+    // The newcomer's pool sorts before all others, so that a choice by name would prefer it.
     newcomer.set("pools.aaa.backend", "demo");
     newcomer.kill().await.unwrap();
     newcomer.start_again().await.unwrap();

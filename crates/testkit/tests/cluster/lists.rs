@@ -39,7 +39,7 @@ async fn call_modern(cluster: &Cluster, tool: &str) {
     );
 }
 
-/// Each append is one `RPUSH`.
+/// Counts the appends to event logs, each of which is one `RPUSH`.
 async fn appended(redis: &Redis) -> u64 {
     let stats = redis.command(&["INFO", "commandstats"]).await.unwrap();
     let calls = stats.lines().find_map(|line| {
@@ -72,8 +72,8 @@ async fn a_changed_list_is_told_to_all_who_listen_and_written_for_none() {
     }
     assert_eq!(appended(redis).await, before, "nothing was appended");
 
-    // A client that may have missed the change hears of it again, from the log, unless it has fetched the
-    // list.
+    // A client that resumes may have missed the change, so it hears of the change again, now from
+    // the log, unless it has fetched the list.
     let (unsure, knows) = (&clients[0], &clients[1]);
     let listing = json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/list", "params": {} });
     assert_eq!(knows.post(&listing).await.status, 200);

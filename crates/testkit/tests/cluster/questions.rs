@@ -218,7 +218,7 @@ async fn a_request_state_counts_for_one_request_once_and_for_a_time() {
         println!("{case:30} {:>7} {}", error["code"], error["message"]);
         assert!(error["code"].is_i64(), "{case}: {answered}");
     }
-    // A repeated answer gets the result of the first, even if it differs.
+    // A repeated answer gets the result of the first answer, even if the answers differ.
     for (case, url, guests) in [
         ("answered again, same edge", other, 2),
         ("answered again, other edge", url, 2),

@@ -7,7 +7,7 @@ use tokio::time::{sleep, timeout};
 use crate::client::{Client, within};
 use crate::{small, start};
 
-/// A quota of two calls. Its tool continues after the client hangs up.
+/// A quota of two concurrent calls of a tool that continues after its client hangs up.
 const TWO: &str = "[{ name = 'two', per = 'principal', tools = ['record'], concurrent = 2 }]";
 const CALLS: usize = 6;
 const PATIENCE: Duration = Duration::from_millis(200);

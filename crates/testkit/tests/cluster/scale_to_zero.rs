@@ -11,7 +11,8 @@ use tokio::time::sleep;
 use crate::client::{Client, modern_call, text_of, within};
 use crate::start;
 
-/// Longer than the test takes, and shorter than a session's calls may take.
+/// How long calls wait for a worker: longer than the test takes, and shorter than a session's calls
+/// may take.
 const WAIT: &str = "50s";
 
 async fn cluster() -> Cluster {
@@ -42,7 +43,7 @@ async fn again(member: &Member) {
     ready.unwrap();
 }
 
-/// Sums over all nodes as a scaler does it.
+/// Sums the metric over all nodes, as a scaler does.
 async fn awaiting(cluster: &Cluster) -> f64 {
     let mut sum = 0.0;
     for node in [cluster.edges(), cluster.sessions()].concat() {
@@ -86,7 +87,7 @@ async fn a_pool_at_zero_is_listed_and_its_first_calls_bring_a_worker() {
     ];
     let ended = worker.terminate(Duration::from_secs(20)).await.unwrap();
     assert!(ended.success());
-    // The remaining processes have not heard from a worker.
+    // Leaves only an edge that was restarted and has heard from no worker.
     session.kill().await.unwrap();
     edge.set("pools.demo.scale_to_zero.wait", "300ms");
     again(edge).await;

@@ -8,7 +8,8 @@ use crate::client::Client;
 use crate::session::owner;
 use crate::{LEASE, small, start};
 
-/// A lease of which two thirds are longer than a failover on a busy machine.
+/// A lease of which two thirds outlast a failover on a busy machine. At least two thirds remain,
+/// because the owner renews it whenever a third has passed.
 const OUTLIVES_FAILOVERS: Duration = Duration::from_secs(45);
 const ORDERLY: Duration = Duration::from_secs(30);
 
@@ -60,7 +61,7 @@ async fn what_one_worker_remembers_another_recalls() {
     assert_eq!(recall(&client, 2).await, "v");
 }
 
-/// The replica gets no writes after the session has remembered "old".
+/// Starts a cluster whose replica gets no writes after the session has remembered "old".
 async fn with_lagging_replica(lease: Duration) -> (RedisSentinel, Cluster, Client) {
     let redis = RedisSentinel::start().await.unwrap();
     let builder = small().tools(Tools::Demo).store(&redis.url()).lease(lease);
@@ -87,7 +88,7 @@ async fn an_owner_whose_lease_lapses_in_a_failover_goes_back_to_what_the_replica
     let (redis, cluster, client) = with_lagging_replica(LEASE).await;
     remember(&client, 2, "new").await;
     let former = owner(&cluster).await;
-    // The owner lives, but renews its lease too late.
+    // While the owner is paused, its lease lapses.
     former.pause().await.unwrap();
     redis.fail_over(Newest::Lost).await.unwrap();
     assert_eq!(recall(&client, 3).await, "old");

@@ -99,13 +99,13 @@ async fn a_slow_redis_delays_calls_and_a_very_slow_one_refuses_some() {
     slow_down(&cluster, Duration::from_millis(40));
     let slow = call_all(&clients, 1, 1).await;
     assert_eq!(slow.results + slow.refusals, all);
-    // Slower, in each direction, than the store timeout.
+    // Delays each direction by more than the store timeout.
     slow_down(&cluster, Duration::from_millis(1200));
     let very_slow = call_all(&clients, 2, 1).await;
     assert_eq!(very_slow.results + very_slow.refusals, all);
     assert!(cluster.disturbed() > 0, "nothing was held up");
     cluster.heal();
-    // Leases have lapsed, and their owners must notice.
+    // The leases have lapsed. Their former owners must notice this, and serve again.
     for (id, client) in (100..).zip(&clients) {
         client.echo_patiently(id).await;
     }

@@ -25,7 +25,7 @@ impl Starting {
         let launch = Launch::new("starting", programs::shoal().unwrap(), log)
             .arguments(["serve", "--roles", "session", "--admin", &admin])
             .arguments(["--cluster-listen", &cluster, "--store", &redis.url()])
-            // Without the delay the process ends at once.
+            // Without a delay, the process ends as soon as it is told to.
             .variable("SHOAL_SHUTDOWN__BALANCER_DELAY", "0s");
         Self {
             process: Process::start(&launch).unwrap(),
@@ -102,7 +102,7 @@ async fn a_node_waits_for_a_redis_that_is_away() {
     redis.kill().await.unwrap();
     let mut node = Starting::with(&redis);
     node.waits_for("Redis").await;
-    // Waits long enough for many attempts.
+    // In this time the node makes many attempts, but it must warn only once.
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(node.warnings(), 1, "{}", node.process.tail());
     redis.start_again(Data::Kept).await.unwrap();

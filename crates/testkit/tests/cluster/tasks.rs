@@ -123,7 +123,7 @@ async fn a_listener_at_any_edge_is_told_of_a_task_whose_session_node_is_lost() {
     let mut told = Told::of(other, &[&task]).await;
     assert_eq!(told.next_status().await, "working");
     owner(&cluster).await.kill().await.unwrap();
-    // No client polls the task meanwhile.
+    // No client polls the task meanwhile, so the listener hears only what the nodes report.
     assert_eq!(told.next_status().await, "completed");
     assert_eq!(ledger(&cluster), "told\n", "executed once");
 }
@@ -265,7 +265,8 @@ async fn a_question_is_put_once_though_its_answer_is_long_on_its_way_to_the_work
     assert_eq!(ledger(&cluster), "put-once\n", "executed once");
 }
 
-/// A node that does not own the task polls it only every ten seconds, so faster news must come through Redis.
+/// Other nodes than the task's owner poll the task only every ten seconds, so the owner must
+/// publish changes in Redis.
 #[tokio::test]
 async fn that_a_task_has_changed_is_told_by_way_of_redis() {
     let cluster = start(hurried()).await;

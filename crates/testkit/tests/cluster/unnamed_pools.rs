@@ -46,7 +46,7 @@ async fn a_new_pool_takes_no_call_before_its_rules_are_in_force() {
     let [config, rules] = ["edge.toml", "rules.toml"].map(|name| cluster.directory().file(name));
     let reload = "[reload]\nwatch = true\nwatch_every = '100ms'\n";
     let catalog = "[catalog]\nunnamed_pools = false\n";
-    // Only the reload rereads the rules here.
+    // With this interval, only a reload of the configuration rereads the rules.
     let policy = format!("[policy]\nfile = {:?}\nreread = '1h'\n", rules);
     let before = [catalog, reload, &policy].concat();
     put(&rules, "rules = []\n");

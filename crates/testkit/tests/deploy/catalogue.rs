@@ -117,7 +117,7 @@ fn every_alert_says_what_it_means_and_what_to_do() {
     }
 }
 
-/// `runbook_url` must link to a heading that is the alert's name, and the text there must be the alert's.
+/// `runbook_url` must link to a section with the alert's name, description and action.
 #[test]
 fn every_alert_has_its_place_in_the_guide() {
     let guide = std::fs::read_to_string(deploy("../docs/telemetry.md")).unwrap();

@@ -14,7 +14,7 @@ pub(crate) struct Group {
     pub(crate) rules: Vec<Rule>,
 }
 
-/// An alert, or a recorded expression with a name.
+/// An alert, or a recording rule.
 #[derive(Deserialize)]
 pub(crate) struct Rule {
     pub(crate) alert: Option<String>,

@@ -14,7 +14,8 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// The value of Grafana's `$__rate_interval` at this scrape interval.
 const RATE_INTERVAL: &str = "1m";
 
-/// Panels that may show only 0, because they count failures that do not happen here.
+/// Parts of panels' expressions, each with the reason why such a panel may show no data or only 0
+/// here.
 const QUIET: &[(&str, &str)] = &[
     (
         "shoal_node_ready{instance=~\"$node\"} == 0",
@@ -45,7 +46,7 @@ const QUIET: &[(&str, &str)] = &[
     ),
 ];
 
-/// Series whose values must have changed.
+/// Expressions that the traffic must make true.
 const MOVED: &[&str] = &[
     "sum(mcp_server_operation_duration_seconds_count{gen_ai_tool_name=\"ask\"}) > 0",
     "sum(mcp_server_operation_duration_seconds_count{error_type!=\"\"}) > 0",

@@ -72,7 +72,8 @@ impl Prometheus {
         Ok(instance.context("no sample")?.to_owned())
     }
 
-    /// Returns finite values. A quantile without samples is NaN.
+    /// Returns the finite values of a query. Others are left out, for example the NaN of a quantile
+    /// without samples.
     pub(crate) async fn numbers(&self, expr: &str) -> anyhow::Result<Vec<f64>> {
         let data = self.get("query", &[("query", expr)]).await?;
         let samples = data["result"].as_array().into_iter().flatten();
@@ -81,7 +82,7 @@ impl Prometheus {
     }
 }
 
-/// JSON is valid YAML.
+/// Returns Prometheus' configuration as JSON, which is valid YAML.
 fn configuration(cluster: &Cluster) -> anyhow::Result<Value> {
     let mut config: Value = yaml("prometheus.yml");
     config["global"]["scrape_interval"] = EVERY.into();

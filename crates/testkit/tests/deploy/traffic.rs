@@ -20,7 +20,7 @@ pub(crate) fn start(url: &str) -> anyhow::Result<JoinSet<()>> {
         let client = Client::new(url, Recorder::new(number, Instant::now()))?;
         clients.spawn(async move {
             loop {
-                // Takes longer than a take-over, so that one of these calls is always open.
+                // Each call takes longer than a take-over, so one of them is open during it.
                 let work = client.work(Tool::StepsOnce, 40, 500);
                 client.call(work, None).await;
             }

@@ -35,7 +35,7 @@ impl Answer {
     pub(crate) async fn to(address: SocketAddr, request: &[u8]) -> Self {
         let asked = async {
             let mut socket = TcpStream::connect(address).await.unwrap();
-            // The server may refuse early and stop reading.
+            // Ignores an error, because the server may refuse early and stop reading.
             let _ = socket.write_all(request).await;
             let is_get = request.starts_with(b"GET ");
             let mut text = Vec::new();
@@ -117,7 +117,8 @@ impl Answer {
             .next_back()
     }
 
-    /// Sorts the answers to a batch, because its messages run concurrently.
+    /// Returns the comparable form. Sorts the answers to a batch, because a batch's messages run
+    /// concurrently.
     pub(crate) fn normal(&self, session: &str, is_batch: bool) -> String {
         let mut lines = vec![format!("HTTP {}", self.status)];
         for name in COMPARED {
@@ -129,7 +130,8 @@ impl Answer {
         let is_stream = self.is_stream();
         let head = lines.len();
         for line in self.body.lines().filter(|line| !line.is_empty()) {
-            // Drops comments, which only keep a slow stream alive, and ids and retry hints, which differ.
+            // Drops comments, which only keep a slow stream alive, and retry hints, which differ.
+            // Hides ids, which differ too.
             let kept = match line.split_once(':') {
                 Some(("" | "retry", _)) if is_stream => continue,
                 Some(("id", _)) if is_stream => "id: …".to_owned(),

@@ -6,9 +6,9 @@ use serde_json::json;
 use shoal_auth::fixture::{AuthorizationServer, CLIENT, SigningKey, now};
 
 const RESOURCE: &str = "https://mcp.example.com/mcp";
-/// Marks tokens about which the issuer never answers.
+/// The prefix of tokens about which the issuer never answers.
 pub(crate) const INVENTED: &str = "invented";
-/// A limit on bytes that is so low that the hostile principal reaches its share.
+/// Limit on the bytes of remembered proofs, so low that the hostile principal reaches its share.
 const PROOF_BYTES: usize = 64 << 10;
 const PROOF_BYTES_LONG: usize = 4 << 20;
 

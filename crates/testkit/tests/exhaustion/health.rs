@@ -21,7 +21,8 @@ use crate::{ALONE, Attack};
 const START: Duration = Duration::from_secs(20);
 const TIME: Duration = Duration::from_secs(3);
 const SELDOM: Duration = Duration::from_secs(1);
-/// The pause between two calls, for about ten calls a second with the concurrent ones.
+/// The pause of each concurrent caller between two calls, so that all together make about ten calls
+/// a second.
 const PAUSE: Duration = Duration::from_millis(400);
 
 struct Upstream {
@@ -76,7 +77,8 @@ const API: Tools = Tools {
     ],
 };
 
-/// Lists pools with one server and with two equal ones of each kind: name, prefix, backend, and calls.
+/// Lists pools of each kind, one with one server and one with two equal servers: name, prefix,
+/// backend, and calls.
 fn pools<'a>(http: &[Upstream], api: &[Upstream]) -> [(&'a str, &'a str, String, &'a Tools); 4] {
     let list = |urls: Vec<String>| format!("{urls:?}");
     let document = format!("{:?}", format!("{}/openapi.json", api[0].url));
@@ -154,7 +156,8 @@ async fn others_calls_succeed(form: Form) {
             );
         }
     }
-    // Shoal repeats safe calls. Other calls are lost with the process.
+    // Each crash ends calls of the honest principal too. They succeed because Shoal repeats calls
+    // that are safe to repeat.
     let attack = |hostile: Hostile| async move {
         hostile.call_again("crash", &json!({}), PAUSE).await;
     };

@@ -32,7 +32,7 @@ impl Honest {
         }
     }
 
-    /// Workers join one after the other.
+    /// Waits until both kinds of calls succeed, because workers join one after the other.
     pub(crate) async fn ready(&self) {
         let until = Instant::now() + PATIENCE;
         while let Err(why) = self.alone().await.and(self.legacy().await) {
@@ -100,7 +100,7 @@ impl Honest {
         }
     }
 
-    /// The call may ask its user, and therefore has its own process.
+    /// Makes a call that may ask its user, and therefore has a server process of its own.
     async fn alone(&self) -> Result<Duration, String> {
         let began = Instant::now();
         let request = modern_call(

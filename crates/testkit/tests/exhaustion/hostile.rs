@@ -15,9 +15,9 @@ use crate::honest::modern_call;
 
 const AT_ONCE: usize = 150;
 const AT_A_TIME: u32 = 4;
-/// Bytes of an oversized text that still fits into a message.
+/// Length of an oversized text that still fits into a message, in bytes.
 const LONG: usize = 3 << 20;
-/// The pause leaves CPU, so that the server's bounds are the limit.
+/// The pause leaves CPU time to the server, so that its bounds are the limit.
 const PAUSE: Duration = Duration::from_millis(20);
 
 #[derive(Clone)]
@@ -50,7 +50,8 @@ impl Hostile {
         .await;
     }
 
-    /// Sends arguments on which a pattern with look-aheads starts at every character.
+    /// Sends texts in which the look-aheads of the tool's patterns (`schema.py`) search the rest of
+    /// the text anew from every character.
     pub(crate) async fn pattern_bombs(self) {
         let text = "a".repeat(LONG / 10);
         let texts = vec!["a".repeat(1000); LONG / 10_000];
@@ -75,7 +76,7 @@ impl Hostile {
         .await;
     }
 
-    /// Each question holds a process of its own.
+    /// Leaves questions unanswered, each of which holds a server process of its own.
     pub(crate) async fn unanswered_processes(self) {
         let capabilities = json!({"elicitation": {"form": {}}});
         self.repeat(AT_ONCE, async |hostile| {
@@ -191,7 +192,7 @@ impl Hostile {
         .await;
     }
 
-    /// The server must remember each proof.
+    /// Sends proofs of possession, each of which the server must remember.
     pub(crate) async fn proofs(self) {
         let request = async |hostile: &Self| {
             let request = hostile.caller.show("GET", hostile.http.get(&hostile.url));

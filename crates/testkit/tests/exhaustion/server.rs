@@ -14,8 +14,8 @@ const BYTES: &[(&str, usize)] = &[
     ("limits.stored_bytes", 64),
     ("streams.bytes", 64),
 ];
-/// Memory for buffers, stacks and the allocator. Counted bytes are doubled, because a text exists as received
-/// and as sent.
+/// Memory for buffers, stacks and the allocator, in addition to twice the bounds in `BYTES`: a text
+/// exists as received and as sent.
 const SLACK: usize = 96 * MIB;
 
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +85,8 @@ impl Server {
     }
 
     pub(crate) fn url(&self) -> &str {
-        // Reads the members without the balancer, which has its own buffers.
+        // Returns a member's URL instead of the balancer's, because the balancer has buffers of its
+        // own.
         let mut members = self.cluster.members().iter();
         members.find_map(Member::mcp_url).unwrap()
     }

@@ -6,7 +6,7 @@ use super::state::{Frame, NodeId, Post, WorkerId};
 pub(crate) enum Action {
     /// Renews the lease. If other nodes may have claimed sessions, checks the session's owner.
     Renew(NodeId),
-    /// Checks the session's owner again, a lease later.
+    /// Checks the session's owner again, a lease after the renewal.
     AskAgain(NodeId),
     Lapse(NodeId),
     /// Begins a claim: reads owner, epoch and lease, and leaves a note.
@@ -17,10 +17,10 @@ pub(crate) enum Action {
 
     Deliver(NodeId),
     Admit(Post),
-    /// Sends the request back, because the node does not own the session.
+    /// Sends the request back to the edge, because the node does not own the session.
     SendBack(Post),
-    /// Sends the call back as unsent, because the owner cannot reach its worker. The edge binds the call
-    /// again.
+    /// Sends the call back to the edge as unsent, because the owner cannot reach the call's worker.
+    /// The edge binds the call again.
     SendBackUnsent(NodeId),
 
     /// Plans the call, and starts it at the worker that its edge has drawn.
@@ -35,7 +35,7 @@ pub(crate) enum Action {
     Lose(Frame),
     Produce(WorkerId),
     Receive(NodeId),
-    /// Tells the driver that another driver has replaced its reader.
+    /// Tells a node's driver that another node reads the worker's events now.
     Superseded(NodeId),
     /// Ends the wait for a worker that cannot be reached and may have run the call.
     LosePatience(NodeId),

@@ -17,7 +17,7 @@ impl State {
         if let Event::Write(_) = event
             && self.is_written(task.binding)
         {
-            // The answer to the client was lost, but the worker already has it.
+            // An earlier driver has already confirmed this write to the worker.
             self.task_mut(node).seen += 1;
             return;
         }
@@ -35,7 +35,7 @@ impl State {
         run.is_some_and(|run| run.written)
     }
 
-    /// Sends the answer. Only the edge that receives it can confirm that it has arrived.
+    /// Sends the answer. Only the edge that receives the answer can confirm its arrival.
     pub(crate) fn answer(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let task = self.task(node).clone();
         let answer = task.pending.expect("there is one");
@@ -77,8 +77,8 @@ impl State {
         looks && self.store.entry.is_some()
     }
 
-    /// Looks in the log for a call that the worker no longer knows, because an earlier delivery may have put
-    /// it there.
+    /// Looks in the log for a call that the worker refuses or no longer knows. An earlier delivery
+    /// may have written it.
     fn find_in_log(&mut self, setup: &Setup, node: NodeId, waiter: Option<u8>) {
         self.node_mut(node).task = None;
         if self.store.entry.as_ref().is_some_and(|entry| !entry.ended) {
@@ -102,7 +102,7 @@ impl State {
         }
     }
 
-    /// Journals the call. The client gets its id only after this step.
+    /// Journals the call. The client gets an event id only after this step.
     pub(crate) fn journal(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let (binding, epoch) = (self.task(node).binding, self.epoch_of(node));
         if setup.plants(Fault::IdBeforeStep) {
@@ -132,7 +132,8 @@ impl State {
             self.node_mut(node).task = None;
             return;
         }
-        // The owner that starts such a call has journaled it before.
+        // If the journal comes before the start, a call without an entry was never started, so this
+        // is no repetition.
         let is_new = !was_there && setup.way != Way::Hold;
         task.repeated &= !is_new;
         let elsewhere = entry.binding.worker != task.binding.worker;
@@ -146,7 +147,7 @@ impl State {
         }
     }
 
-    /// Writes to the session state. The worker is told only after this step.
+    /// Writes to the session state. The worker gets the confirmation only after this step.
     pub(crate) fn write(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let (binding, epoch) = (self.task(node).binding, self.epoch_of(node));
         let written = self.store.write(setup, &mut self.past, epoch, binding);
@@ -236,9 +237,10 @@ impl State {
         task.pending = Some(Event::Unknown);
     }
 
-    /// Returns whether the call may be bound to another worker: the bound worker has refused it, or this
-    /// owner has just journaled it and has sent nothing yet. Before the journal step only the edge can tell,
-    /// because a delivery that claims to be the first may be late.
+    /// Returns whether the call may be bound to another worker: the bound worker has refused it, or
+    /// this owner has just journaled it and has sent nothing yet. Before the journal step, only the
+    /// edge knows whether anything was sent, because a delivery that claims to be the first may be
+    /// late.
     pub(crate) fn may_rebind(&self, setup: &Setup, node: NodeId) -> bool {
         let Some(task) = &self.node(node).task else {
             return false;

@@ -39,8 +39,8 @@ impl State {
         self.posts.remove(at.expect("it is on its way"));
     }
 
-    /// Returns a request that no worker has to its edge, which tries another node. Refuses it if the
-    /// session was deleted.
+    /// Sends a request back to its edge, which tries another node. No worker has the request. If
+    /// the session was deleted, refuses it.
     pub(crate) fn send_back(&mut self, setup: &Setup, post: Post) {
         if self.store.deleted {
             return self.refuse(setup, post);
@@ -51,7 +51,8 @@ impl State {
         }
     }
 
-    /// Refuses a request. The refusal of a repetition does not say what the call did.
+    /// Refuses a request. If the request is a repetition, the outcome is unknown, because the call
+    /// may have run.
     pub(crate) fn refuse(&mut self, setup: &Setup, post: Post) {
         self.take_post(post);
         if !self.is_awaited(post.node, post.attempt) {
@@ -120,8 +121,9 @@ impl State {
         }
     }
 
-    /// Refuses the call. A repetition is only attached to, because an earlier owner may have allowed the call: the worker
-    /// either has it, or refuses it for good.
+    /// Refuses the call, unless the delivery is a repetition: an earlier owner may have allowed the
+    /// call. Then only attaches to the call at the worker, which either has it, or refuses it for
+    /// good.
     pub(crate) fn plan_refuses(&mut self, setup: &Setup, node: NodeId) {
         let believed = setup.plants(Fault::RefusedRepetitionBelieved);
         if self.task(node).repeated && !believed {
@@ -136,8 +138,8 @@ impl State {
         }
     }
 
-    /// Does not start the call, because the rules were asked about another pool than the worker's. The edge draws
-    /// again if the delivery is its first.
+    /// Does not start the call, because the owner has checked the rules for another pool than the
+    /// worker's. If the delivery is the call's first, the edge draws another worker.
     pub(crate) fn plan_disagrees(&mut self, setup: &Setup, node: NodeId) {
         let repeated = self.task(node).repeated;
         let elsewhere = match repeated {

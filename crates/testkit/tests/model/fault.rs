@@ -3,28 +3,29 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     // Binding.
-    /// A worker does not remember what it refused.
+    /// A worker does not remember which calls it refused.
     RefusalsForgotten,
-    /// A repeated start that does not say so runs a known call again.
+    /// A worker runs a call once more when an owner repeats the start.
     ResentStartRuns,
-    /// A worker runs unknown calls, under whatever number they were bound.
+    /// A worker runs an unknown call even if the call's number is older than its own. The worker
+    /// may have run and forgotten such a call.
     NumbersIgnored,
-    /// A worker compares the time in the call's id, by the edge's clock, with the time up to which it has forgotten, by its
-    /// own clock.
+    /// A worker decides by clocks whether it has forgotten a call: it compares the time in the
+    /// call's id, by the edge's clock, with a time by its own clock.
     ClocksCompared,
-    /// An owner passes a delivery back as unsent although it has started the call.
+    /// An owner sends a delivery back as unsent although it has started the call.
     MovedAfterStart,
     /// The edge passes the refusal of a repetition on as final.
     FinalRefusalPassedOn,
     /// Limits for new calls apply to repetitions.
     RepetitionsMeetLimits,
-    /// An edge asks the worker, which does not know the call. The edge takes this for a call that was not
-    /// executed.
+    /// An edge asks the worker for a call. The worker does not know it, and the edge concludes that
+    /// it was not executed.
     NotThereIsNotExecuted,
     /// An owner that sends JSON frees the result before the edge has confirmed it.
     FreedWithAnswer,
-    /// An owner frees a result, also that of a batch's member, when it has received it. The result is then
-    /// not yet in the log or at the edge.
+    /// An owner frees each result, also that of a batch's member, as soon as it has received it,
+    /// before the result is in the log or at the edge.
     FreedOnReceipt,
     /// An owner binds a call to another worker without journaling the new binding.
     UnjournaledBinding,
@@ -33,7 +34,7 @@ pub(crate) enum Fault {
     /// An owner cannot reach the bound worker. It binds the call again because the delivery claims to be the
     /// first.
     LateFirstBoundAnew,
-    /// An owner believes its plan, which refuses a repetition, without asking the worker.
+    /// An owner whose plan refuses a repetition refuses it without asking the worker.
     RefusedRepetitionBelieved,
     /// A worker that is asked for a call that it does not have does not remember that it refused the call.
     AttachmentForgotten,
@@ -50,7 +51,8 @@ pub(crate) enum Fault {
     // Two owners.
     /// A node accepts calls although its lease is not certain.
     ZombieAdmits,
-    /// A claim does not leave a note.
+    /// A claim leaves no note, so the owner does not learn that it must check whether it still owns
+    /// the session.
     NoNotes,
     /// A node that doubts its ownership checks the owner only once.
     AsksOnce,
@@ -58,36 +60,36 @@ pub(crate) enum Fault {
     KeepsAfterLapse,
     /// Workers accept frames from owners of any epoch.
     NoEpochTowardsWorkers,
-    /// Workers accept frames from owners of any epoch, and a driver takes a replaced reader for the end of
-    /// the call.
+    /// Workers accept frames from owners of any epoch. If another driver takes over the reading of
+    /// the call's events, the former driver assumes that the call has ended.
     StolenReaderIsOutcome,
     /// A node that loses a session cancels its call.
     CancelOnLostSession,
     /// A worker that knows of a session's end starts calls for it.
     StartsAfterEnd,
-    /// The client's answer to a question is accepted before the worker has it.
+    /// An owner accepts the client's answer to a question before the worker has it.
     AnswerAcceptedEarly,
-    /// An answer does not name its round.
+    /// The client's answer to a question does not name the round of questions that it answers.
     AnswerWithoutRound,
     /// A write to the session state does not end the hold.
     UnjournaledWriting,
-    /// A cancellation that overtakes its call is dropped.
+    /// A node drops a cancellation that arrives before its call.
     OvertakingCancelForgotten,
-    /// A worker that refused a cancelled call remembers a refusal, but not the cancellation.
+    /// A worker that refuses a cancelled call remembers the refusal, but not the cancellation.
     CancelledIsPlain,
-    /// A repetition of a cancelled call starts it.
+    /// A repetition of a cancelled call starts the call.
     CancelledRepetitionStarts,
     /// A node claims a session because an edge has lost its owner.
     Hearsay,
     /// A session can be claimed on evidence without a pause between claims.
     NoQuietAfterClaim,
-    /// A claim sets owner and epoch without a comparison with the values that it has read.
+    /// A claim sets owner and epoch without checking that they are still those that it has read.
     BlindClaim,
     /// The store accepts writes of any epoch.
     NoEpochCheck,
 
     // Hold.
-    /// The client gets its id before the journal has confirmed the entry.
+    /// The client gets an event id before the journal has confirmed the entry.
     IdBeforeStep,
     /// An unconfirmed step of the journal ends the call.
     FailedStepEndsCall,
@@ -97,23 +99,27 @@ pub(crate) enum Fault {
     EntryLeftOpen,
     /// 202 is sent before the log has an event.
     AcceptedBeforeLog,
-    /// Over HTTP+SSE, an owner does not look for a repetition of an ended call on the standalone stream.
+    /// Over HTTP+SSE, an owner that gets a repetition of an ended call does not look for the call
+    /// on the standalone stream.
     OneStreamUnread,
-    /// Repetitions, and calls that the worker has forgotten, are handled without the log.
+    /// An owner does not look in the log for repetitions, or for calls that the worker has
+    /// forgotten.
     NoLookUp,
-    /// An owner believes a worker's refusal, or that it no longer knows the call, without consulting the log.
+    /// An owner believes a worker that refuses the call or no longer knows it, without looking in
+    /// the log.
     WorkerBelieved,
-    /// A delivery whose edge is gone is forgotten.
+    /// An owner forgets the call of a delivery whose edge is gone.
     DroppedIsForgotten,
-    /// A delivery whose edge is gone cancels its call.
+    /// An owner cancels the call of a delivery whose edge is gone.
     DroppedIsCancelled,
 
     // Log.
     /// The reader gets a worker's event before the log has it.
     SentBeforeAppended,
-    /// The store appends at any position.
+    /// The store appends without checking the position.
     NoPositionCheck,
-    /// An owner that does not know whether its append succeeded answers "outcome unknown" instead.
+    /// An owner that does not know whether its append succeeded does not repeat it, but answers
+    /// "outcome unknown".
     AbandonedAppend,
     /// A node claims only for deliveries, not for resuming clients.
     ClaimForDeliveriesOnly,

@@ -1,4 +1,4 @@
-//! Lists the mishaps: steps that go wrong, come late, or do not come.
+//! Lists the mishaps: steps that fail, come late, or do not come.
 
 use super::action::{Action, Reply};
 use super::fault::Fault;

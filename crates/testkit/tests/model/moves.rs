@@ -1,5 +1,5 @@
-//! Lists the steps that participants will take eventually (`progress`), and helpers for those that may fail
-//! (`mishaps`).
+//! Lists the steps that participants will take eventually (`progress`), and has helpers for the
+//! list of `mishaps`.
 
 use super::action::{Action, Reply};
 use super::fault::Fault;
@@ -55,7 +55,8 @@ fn leases_and_claims(setup: &Setup, state: &State, node: NodeId, actions: &mut V
     if !has_lease || !this.certain || state.store.notes[index] {
         actions.push(Action::Renew(node));
     }
-    // A claim that takes longer than a lease is abandoned, so every claim that the node has not seen is over.
+    // The second check comes a lease after the renewal. By then, every claim on this node's session
+    // is complete or abandoned.
     let claimed = state
         .nodes
         .iter()

@@ -109,8 +109,9 @@ impl State {
         self.start_task(node);
     }
 
-    /// Makes the driver check the owner, because its reader was replaced, or a worker refused its frame as a
-    /// former owner's. Neither is an outcome.
+    /// Makes the driver check whether its node still owns the session: another driver reads the
+    /// worker's events, or a worker refused a frame as a former owner's. Neither is an outcome of
+    /// the call.
     pub(crate) fn superseded(&mut self, setup: &Setup, node: NodeId) {
         if setup.plants(Fault::StolenReaderIsOutcome) {
             let task = self.task_mut(node);
@@ -146,7 +147,8 @@ impl State {
             if task.waiter.is_some_and(waits) {
                 let left = self.client.left;
                 self.lose_node();
-                // "Moved" means that nothing was sent to a worker.
+                // The node reports the session as moved, which tells the edge that nothing was sent
+                // to a worker.
                 if setup.plants(Fault::MovedAfterStart) {
                     self.client.left = left;
                 }

@@ -15,7 +15,7 @@ use super::worker::{Run, Worker};
 pub(crate) const AT_MOST_ONCE: &str = "a call is executed at most once";
 pub(crate) const ONE_ANSWER: &str = "a request gets one answer";
 pub(crate) const JSON_OR_STREAM: &str = "an answer is either JSON or a stream";
-/// "Not executed" and other final refusals must remain true.
+/// Such a call must not run later either.
 pub(crate) const NOT_EXECUTED: &str = "a call that ends as not executed has not run";
 pub(crate) const KNOWN: &str = "an outcome is unknown only if it was lost";
 pub(crate) const ID_IN_LOG: &str = "an id that a client has seen is in the log";

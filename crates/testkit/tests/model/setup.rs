@@ -22,9 +22,11 @@ pub(crate) enum Way {
     /// The owner starts the call at once and holds it. The answer is JSON if the result comes first, else a
     /// stream.
     Hold,
-    /// The owner journals the call before the start, and answers on a stream: a hold of 0, and batches.
+    /// The owner journals the call before the start, and answers on a stream. A hold of 0 and
+    /// batches work in this way.
     JournalFirst,
-    /// The owner journals the call first, answers with 202, and continues on the standalone stream: HTTP+SSE.
+    /// HTTP+SSE: the owner journals the call first, answers with 202, and continues on the
+    /// standalone stream.
     SingleStream,
 }
 

@@ -1,6 +1,6 @@
 //! The state of the modelled cluster.
 //!
-//! The id of the single call is that of its delivery, so the model needs none. A crash clears the [`Node`], and only
+//! There is one call, so the state contains no ids of calls. A crash clears the [`Node`], and only
 //! [`Store`] survives everything.
 
 use super::worker::Worker;
@@ -31,7 +31,7 @@ pub(crate) struct Client {
     /// How often the edge lost its connection to an owner. The edge accepts only answers to the newest
     /// attempt.
     pub(crate) attempt: u8,
-    /// Whether an owner may have sent the call on, which makes later deliveries repetitions.
+    /// Whether an owner may have sent the call to a worker. Later deliveries are then repetitions.
     pub(crate) left: bool,
     pub(crate) binding: Binding,
     /// Whether the client has an event id, or was told that its request was accepted.

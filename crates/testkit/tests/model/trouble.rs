@@ -62,7 +62,8 @@ impl State {
         if let Phase::Delivered(node) = self.client.phase {
             self.drop_delivery(setup, node);
         }
-        // The cancellation is lost: no further delivery can bring the call to a node that knows of it.
+        // If no node has the call, its cancellation is lost, because no further delivery can bring
+        // the call to a node that knows of the cancellation.
         self.past.cancel_lost |= self.nodes.iter().all(|node| node.task.is_none());
         self.client.phase = Phase::Gone;
     }

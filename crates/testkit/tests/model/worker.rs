@@ -192,7 +192,7 @@ impl State {
         }
         let forgotten = match setup.fault {
             Some(Fault::NumbersIgnored) => false,
-            // The edge's clock is ahead, so its id is newer than every forgotten call.
+            // The edge's clock is ahead, so the call's id is newer than every forgotten call.
             Some(Fault::ClocksCompared) => false,
             _ => bound.number < worker.number,
         };
@@ -328,8 +328,8 @@ impl State {
 }
 
 impl What {
-    /// Returns whether the worker checks the sender's epoch. It does not for `Free`, which is true from any
-    /// sender.
+    /// Returns whether the worker checks the sender's epoch. It does not check it for `Free`, which
+    /// is true from any sender.
     fn is_fenced(self) -> bool {
         !matches!(self, Self::Free(_))
     }

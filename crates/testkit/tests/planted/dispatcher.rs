@@ -13,7 +13,7 @@ use shoal_protocol::{RawJson, Request, RpcError};
 use tokio::sync::{broadcast, watch};
 
 pub(crate) enum How {
-    /// The dispatcher resumes calls correctly, but only once this becomes true.
+    /// The dispatcher resumes calls correctly, but waits until this value is true.
     Later(watch::Receiver<bool>),
     /// The dispatcher starts the call as a new one, under another id.
     Blindly,

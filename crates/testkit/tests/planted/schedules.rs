@@ -132,7 +132,7 @@ pub(crate) async fn request_delivered_again(planted: bool) -> Verdict {
         }
     };
     let cluster = TestCluster::start(|a| a.hold = LONG, plant).await;
-    // The session must be opened before answers are held.
+    // Opens the session before answers are held back.
     within(cluster.call(Tool::Echo, 0)).await.unwrap();
     cluster.way_to_a.swallow_answers();
     let call = cluster.call(Tool::Record, 0);
@@ -169,7 +169,7 @@ pub(crate) async fn answer_after_the_failover(planted: bool) -> Verdict {
     let call = cluster.call(Tool::Record, 0);
     until("the call runs", || cluster.stage.executions() == 1).await;
     cluster.fail_over().await;
-    // Until node B has the session, node A may still answer.
+    // Waits, because node A may still answer until node B has the session.
     until("B has the session", || cluster.b.status().taken_over == 1).await;
     cluster.stage.finish();
     let sent_away = |did: &Step| {

@@ -42,8 +42,9 @@ impl SlowLog {
         self.sent.load(Ordering::SeqCst) - arrived
     }
 
-    /// Appends with the newest epoch at the end of the stream, so that neither fences the append. Once the
-    /// current owner has written, epoch or position alone would refuse a former owner.
+    /// Appends with the newest epoch, at the end of the stream. Both are needed to plant the fault:
+    /// after a write of the current owner, the store would refuse a former owner by its epoch or by
+    /// its position.
     async fn append_as_owner(
         &self,
         session: &SessionId,

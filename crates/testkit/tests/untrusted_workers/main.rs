@@ -1,5 +1,5 @@
-//! A peer without an accepted certificate must not get in, and must appear in the node's log, while the good worker
-//! continues. The test prints each attempt and its outcome.
+//! Nodes must reject and log peers without an accepted certificate, while the good worker
+//! continues. The tests print each attempt and its outcome.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -46,7 +46,8 @@ impl Papers {
     fn issue(ours: &Certificates) -> Self {
         let elsewhere = Directory::create("elsewhere").unwrap();
         let theirs = Certificates::create(&elsewhere).unwrap();
-        // The stranger needs its own authority to start, and that of the cluster, which is public.
+        // The stranger trusts its own authority, without which it would not start, and the
+        // cluster's, which is public.
         let authority = elsewhere.file("both.crt");
         let both = [ours, &theirs].map(|one| std::fs::read_to_string(one.of_members().authority));
         std::fs::write(&authority, both.map(Result::unwrap).concat()).unwrap();

@@ -71,7 +71,7 @@ fn collect(directory: &Path, found: &mut Vec<Method>) {
     }
 }
 
-/// Each element is a separate attempt.
+/// Returns the messages to send, in a list for each attempt.
 pub(crate) fn messages(method: &Method, node: &str, known_worker: &str) -> Vec<Vec<Vec<u8>>> {
     match method.path().as_str() {
         "/shoal.worker.v1.WorkerLink/Link" => ["stranger-1", known_worker]

@@ -35,7 +35,8 @@ impl Node {
         }
     }
 
-    /// Returns the only worker, which must accept calls of one pool.
+    /// Returns the only worker that the node knows, which must be ready, and the number of tools of
+    /// the only pool.
     pub(crate) async fn known(&self) -> Known {
         let status = self.admin.status().await.unwrap();
         let pools = status["pools"].as_array().unwrap();

@@ -46,7 +46,8 @@ pub(crate) enum Ended {
 impl fmt::Display for Ended {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // The peer's error depends on its progress. The node's log has the reason.
+            // Hides the error, which depends on how far the peer came. The node's log has the
+            // reason.
             Self::Broken(_) => out.write_str("no connection"),
             Self::Status(Code::Unimplemented, _) => out.write_str("not served here"),
             Self::Status(code, why) => write!(out, "{code:?}: {why}"),
@@ -141,8 +142,8 @@ where
         .body(StreamBody::new(body))
         .unwrap();
     let answered = sender.send_request(request);
-    // A request that comes just as the connection ends stays in a queue, and fails only when its last sender
-    // is dropped.
+    // If the connection ends just then, the request stays in a queue, and fails only when the last
+    // sender is dropped.
     drop(sender);
     let answer = match answered.await {
         Ok(response) => read(method, response).await,
@@ -190,7 +191,8 @@ async fn read(method: &Method, response: http::Response<hyper::body::Incoming>) 
 fn heard(frame: NodeFrame, told: &mut Vec<String>) -> Option<Ended> {
     use node_frame::Frame as Said;
     match frame.frame? {
-        // Not an answer: the node tells every worker of the cluster the members, see docs/tls.md.
+        // These are no answers: the node sends them to every worker of the cluster, see
+        // docs/tls.md.
         Said::Welcome(_) | Said::Nodes(_) | Said::Pong(_) => None,
         // A ping means that the node has accepted the announcement.
         Said::Ping(_) => Some(Ended::Answered),

@@ -1,9 +1,9 @@
-//! The ledger over stdio, with the official Rust SDK alone.
+//! The example server `ledger` over stdio, on the official Rust SDK without Shoal.
 
 use anyhow::Result;
 use rmcp::{ServiceExt as _, transport::stdio};
 
-// Shoal serves the same file, unchanged.
+// The example of the crate `shoal-mcp` uses the same file.
 #[path = "../../../../crates/shoal/examples/ledger/server.rs"]
 mod server;
 

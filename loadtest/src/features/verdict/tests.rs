@@ -40,7 +40,7 @@ fn verdict(part: Part, its: &[Round], others: &[Round]) -> Verdict {
 fn what_sampling_costs_is_judged_by_cpu_time_alone() {
     for (round, due) in [
         ((1.0, 100.0, 100.0), Verdict::Held),
-        // Slow but allowed, because the collector shares the generator's core.
+        // Throughput and latency do not count, because the collector shares the generator's core.
         ((1.149, 50.0, 300.0), Verdict::Held),
         ((1.15, 100.0, 100.0), Verdict::NotHeld),
         ((f64::NAN, 100.0, 100.0), Verdict::NotHeld),
@@ -69,7 +69,7 @@ fn enough_rounds_on_one_side_of_the_limit_decide() {
         let rounds: Vec<Round> = rounds.map(|cpu_us| (cpu_us, 100.0, 100.0)).collect();
         verdict(Part::Sampled, &rounds, &vec![ROUND; rounds.len()])
     };
-    // Probability of 7 heads in 8 tosses 3.5%, of 6 in 7 6.3%, of 15 in 20 2.1%.
+    // The probability of at least 7 heads in 8 tosses is 3.5%, of 6 in 7 6.3%, of 15 in 20 2.1%.
     for (below, above, due) in [
         (7, 1, Verdict::Held),
         (6, 1, Verdict::TooNoisy),

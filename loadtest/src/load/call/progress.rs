@@ -31,7 +31,7 @@ pub(super) async fn call(client: &mut Client, steps: usize) -> Result<(), Failur
     watch.finish()
 }
 
-/// The caller reads the answer.
+/// Sends the call. The caller reads the answer.
 pub(in crate::load) async fn start(client: &mut Client, steps: usize) -> Result<Job, Failure> {
     let id = client.next_id();
     let token = format!("job-{id}");
@@ -73,7 +73,8 @@ impl Watch {
         verdict(&self.check.finish())
     }
 
-    /// Missing messages do not count, because the stream was cut before its response.
+    /// Ends the check of a stream that was cut before its response. Missing messages therefore do
+    /// not count.
     pub(in crate::load) fn finish_cut(self) -> Result<(), Failure> {
         let mut findings = self.check.finish();
         findings.retain(|finding| {

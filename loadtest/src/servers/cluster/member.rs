@@ -35,10 +35,10 @@ pub(crate) struct Member {
     /// For example `edge 1`.
     pub(crate) name: String,
     pub(crate) role: Role,
-    /// Empty for a process that is not an edge.
+    /// Empty unless the process is an edge.
     pub(crate) url: String,
     pub(crate) admin: String,
-    /// Others join this process here. Empty for a worker.
+    /// The address at which others join this process. Empty for a worker.
     pub(super) joined_at: String,
     child: Child,
 }

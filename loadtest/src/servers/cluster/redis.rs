@@ -18,7 +18,8 @@ impl Redis {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Counts since the start, by name (`INFO commandstats`), without this query.
+    /// Returns the numbers of commands since the start, by name (`INFO commandstats`), without this
+    /// query.
     pub(crate) fn commands(self) -> anyhow::Result<Vec<(String, u64)>> {
         let text = self.ask("INFO commandstats")?;
         Ok(text.lines().filter_map(command_count).collect())

@@ -1,4 +1,4 @@
-//! Gives members different wrong clocks, which change when the member is killed.
+//! Kills a member, and starts it again with another wrong clock.
 
 use std::time::Duration;
 

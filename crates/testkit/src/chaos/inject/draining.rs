@@ -16,7 +16,7 @@ const CLIENTS: usize = 6;
 /// Maximum time between two calls of a client, so short that some call is always open.
 const THINKING: Duration = Duration::from_millis(200);
 const BEFORE: Duration = Duration::from_secs(1);
-/// The first client's number, above those of all other clients.
+/// The number of the first of these clients, above the numbers of the run's other clients.
 const FIRST: usize = 100_000;
 
 impl Injector<'_> {

@@ -14,7 +14,8 @@ use super::{Deed, Injector};
 use crate::redis::Redis;
 
 const CLIENTS: usize = 100;
-/// Sessions live without use for longer than the run's other clients are silent, even while Redis stops.
+/// How long sessions live without use. The run's other clients are never silent for so long, even
+/// while Redis stops.
 const IDLE: Duration = Duration::from_secs(15);
 const AROUND: Duration = Duration::from_secs(1);
 const AGAIN: Duration = Duration::from_millis(300);
@@ -22,8 +23,8 @@ const STOPS: usize = 2;
 const STOPPED: Duration = Duration::from_millis(2300);
 const GOES: Duration = Duration::from_millis(300);
 
-/// Settings with which Redis stops for longer than a command may take. A shorter timeout would also expire on
-/// a busy machine.
+/// Each stop of Redis (`STOPPED`) is longer than this timeout. A shorter timeout would also expire
+/// on a busy machine without a stop.
 pub(in crate::chaos) const SETTINGS: [(&str, &str); 2] =
     [("session.idle", "15s"), ("redis.response_timeout", "2s")];
 
@@ -46,7 +47,7 @@ impl Injector<'_> {
         let (url, patience) = (self.cluster.url(), self.options.settle);
         let opened =
             try_join_all((0..CLIENTS).map(|_| Visitor::open(&http, url, patience))).await?;
-        // All sessions are used at once, so they expire together.
+        // Uses all sessions at once, so that they expire together.
         let used = opened
             .iter()
             .map(|(visitor, used)| visitor.use_session(*used));
@@ -86,7 +87,8 @@ async fn stop_repeatedly(redis: &Redis, from: Instant) -> anyhow::Result<()> {
 }
 
 impl Visitor {
-    /// Returns the time before the opening, from which the session's life counts.
+    /// Opens a session. The returned time is before the opening, because the session's life counts
+    /// from then.
     async fn open(
         http: &reqwest::Client,
         url: &str,
@@ -140,7 +142,7 @@ impl Visitor {
         }
     }
 
-    /// Returns the time before this use, or `None` if the session has expired.
+    /// Sends a ping. Returns the time before it was sent, or `None` if the session has expired.
     async fn use_session(&self, used: Instant) -> anyhow::Result<Option<Instant>> {
         let deadline = Instant::now() + self.patience;
         let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });

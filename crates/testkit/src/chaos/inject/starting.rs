@@ -19,7 +19,7 @@ impl Injector<'_> {
         let worker = self.one_of(&self.cluster.workers())?;
         let url = edge.mcp_url().context("an edge has a URL")?;
         edge.kill().await?;
-        // Starts the clients before the edge is up.
+        // Starts the clients while the edge is down, so that they listen from its first moment.
         let listening = try_join_all((0..LISTENERS).map(|_| Listener::open(url, SOON)));
         let (started, listeners) = tokio::join!(edge.start_again(), listening);
         started?;

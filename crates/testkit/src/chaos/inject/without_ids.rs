@@ -17,7 +17,7 @@ use super::{Deed, Injector};
 use crate::cluster::Member;
 
 const CLIENTS: usize = 16;
-/// Answers that each client misses, more than the log keeps.
+/// How many answers each client misses: more than the log keeps.
 const ANSWERS: u64 = 40;
 const STEP: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(200);

@@ -86,7 +86,8 @@ impl Span {
     }
 }
 
-/// Links count in both directions.
+/// Returns the spans that no chain of parents and links connects with `root`. Parents and links
+/// count in both directions.
 pub(crate) fn unconnected<'a>(spans: &'a [Span], root: &[u8]) -> Vec<&'a str> {
     let mut reached: HashSet<&[u8]> = HashSet::from([root]);
     loop {

@@ -145,7 +145,7 @@ async fn the_context_of_http_is_linked_where_the_message_has_its_own() {
         .collect();
     assert_eq!(linked, [trace(6)]);
 
-    // If there is no HTTP header, `_meta` names the parent.
+    // If `_meta` has no trace context, the HTTP header names the parent.
     modern_echo(&cluster, None, &traceparent(7)).await;
     let span = server_span(&collector, 7).await;
     assert_eq!(span.name(), "tools/call echo");

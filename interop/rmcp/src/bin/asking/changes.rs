@@ -8,7 +8,7 @@ use tokio::task::AbortHandle;
 
 pub(crate) const COUNTER: &str = "asking://counter";
 
-/// Counts the changes.
+/// The number of changes of the resource.
 #[derive(Default)]
 pub(crate) struct Changes {
     count: watch::Sender<u64>,
@@ -24,7 +24,8 @@ impl Changes {
         self.count()
     }
 
-    /// Reports every change to a stream of 2026-07-28, until the stream ends.
+    /// Reports changes to a stream of 2026-07-28 until it ends. Several changes at once may be
+    /// reported as one.
     pub(crate) async fn tell(&self, stream: &SubscriptionContext) {
         let mut changes = self.count.subscribe();
         loop {
@@ -44,7 +45,7 @@ impl Changes {
     }
 }
 
-/// Whether a session of an earlier revision has subscribed.
+/// The task that reports changes to a session of an earlier revision, if it has subscribed.
 #[derive(Default)]
 pub(crate) struct Following(Mutex<Option<AbortHandle>>);
 

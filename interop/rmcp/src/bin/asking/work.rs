@@ -15,7 +15,7 @@ pub(crate) struct Job {
     label: String,
 }
 
-/// Works in steps with progress, until it is cancelled.
+/// Works in steps with progress, unless it is cancelled.
 pub(crate) async fn run(job: Job, ctx: RequestContext<RoleServer>) -> Result<String, ErrorData> {
     let Job { steps, label } = job;
     record(&format!("started {label}"))?;
@@ -39,7 +39,7 @@ pub(crate) async fn run(job: Job, ctx: RequestContext<RoleServer>) -> Result<Str
     Ok(format!("worked {steps} steps"))
 }
 
-/// Writes to a file, because a killed process loses its memory.
+/// Records an event in a file, because a killed process loses its memory.
 fn record(what: &str) -> Result<(), ErrorData> {
     let path = std::env::var_os("INTEROP_RECORD").unwrap_or_default();
     let mut options = std::fs::File::options();
