@@ -11,8 +11,9 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{BACKLOG, is_of_one_connection};
 
-/// How long handshakes that have begun may take, if the listener begins no others.
-const HANDSHAKES: Duration = Duration::from_millis(250);
+/// How long handshakes that have begun may take, if the listener begins no others. Operating systems finish a handshake by
+/// themselves, within one round trip.
+const HANDSHAKES: Duration = Duration::from_millis(50);
 
 pub(super) struct LastConnections {
     listener: TcpListener,
