@@ -249,11 +249,8 @@ impl HttpClient {
         Ok(all)
     }
 
-    /// Renews Shoal's own token after a 401 to a request with `sent`. Returns whether there is a new token to
-    /// try.
-    ///
-    /// # Errors
-    /// The request has no token.
+    /// Renews Shoal's own token after a 401 to a request with `sent`. Returns whether there is a
+    /// new token to try.
     pub(crate) async fn renew(
         &self,
         client: &Client,

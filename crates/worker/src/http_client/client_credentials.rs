@@ -157,7 +157,6 @@ impl ClientCredentials {
             return ask(request.body(form(&members)), Asked { hidden, refusal }).await;
         }
         let secret = match &config.client_secret_file {
-            // The file may have changed.
             Some(file) => read_secret(file).await.map_err(NoToken::Away)?,
             None => config
                 .client_secret

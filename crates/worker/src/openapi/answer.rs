@@ -155,7 +155,7 @@ impl Success {
         Self::content(json!({ "type": "text", "text": text }))
     }
 
-    /// Keeps the text, and as structured content the part that fits the schema.
+    /// Returns the JSON as text, and the part that fits the schema as structured content.
     fn json(json: RawJson, promised: Option<&RawJson>) -> Self {
         let success = Self::text(json.as_str());
         let Some(schema) = promised else {

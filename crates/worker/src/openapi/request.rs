@@ -252,7 +252,7 @@ fn pairs(
             let of_secret = secrets.iter().any(|(secret, _)| *secret == name);
             let of_path = fixed.contains(&name.as_str());
             if name != own && (of_other || of_secret || of_path) {
-                // An object's members must not replace other parameters.
+                // An object's members must not replace other parameters or credentials.
                 return Err(format!(
                     "the argument {:?} must not have the member {name:?}",
                     parameter.name

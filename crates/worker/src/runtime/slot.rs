@@ -1,7 +1,7 @@
 //! A call's actor, released while the call waits for its client or backend.
 //!
-//! The call then continues as a separate task. After all answers, it takes an actor again, ahead of calls
-//! that have not begun.
+//! The call then continues as a separate task. When its wait is over, it takes an actor again,
+//! ahead of calls that have not begun.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -170,7 +170,7 @@ impl CallRecord {
             return;
         };
         if self.slot.leave.swap(false, Ordering::AcqRel) {
-            // The answer came before the actor released the call, so the call stays on it.
+            // The wait ended before the actor released the call, so the call stays on the actor.
             state.go_on(&pool.admission, &self.caller.principal);
             return;
         }

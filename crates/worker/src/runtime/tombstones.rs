@@ -15,9 +15,9 @@ const PART: usize = 64;
 
 /// Ids and fates of journaled calls under the ledger's recent numbers.
 ///
-/// The number grows with time (monotonic clock) and entries, but not while it has no entries. Whole
-/// numbers are forgotten, oldest first. If a binding's number is remembered and the call's id is
-/// not, the call was neither taken nor refused since the binding.
+/// The number grows with time (monotonic clock) and entries, but not while it has no entries. The
+/// ids of a number are forgotten together, the oldest number first. If a binding's number is
+/// remembered and the call's id is not, the call was neither taken nor refused since the binding.
 pub(super) struct Tombstones {
     incarnation: u64,
     oldest: u64,

@@ -100,7 +100,7 @@ impl Placement {
         self
     }
 
-    /// Adds a ready process. The place of the lead, which always runs, stays reserved while it restarts.
+    /// Adds a ready process. While the lead restarts, its place stays reserved.
     pub(super) fn join(&mut self, id: SlotId, lead: bool, modern: bool) {
         self.slots.push(ProcessSlot {
             id,
@@ -299,8 +299,8 @@ impl Placement {
         callers.len() < most
     }
 
-    /// Orders calls that must be alone so that each principal gets a first turn before any gets a second. Running processes
-    /// count as turns.
+    /// Orders calls that must be alone so that each principal gets a first turn before any gets a
+    /// second. Calls that run alone now count as turns.
     fn take_turns(&mut self) {
         let alone = |(_, want): &&(WaiterId, Want)| want.alone;
         if self.waiting.iter().filter(alone).nth(1).is_none() {
@@ -334,7 +334,7 @@ impl Placement {
         };
         let fitting = self.slots.iter_mut().filter(fits);
         if want.owner.is_some() {
-            // The owner's oldest process has most of its state.
+            // The owner's oldest process has most of the owner's state.
             let taken = |slot: &&mut ProcessSlot| slot.sharing == 0 && !want.alone;
             fitting.min_by_key(|slot| (slot.owner.is_none(), taken(slot), slot.id))
         } else if want.alone {

@@ -107,7 +107,7 @@ async fn a_request_that_was_seen_and_not_answered_comes_again() {
     let id = remember.id;
     let mut first = client.start(remember).await;
     let (seen, ask, request) = numbered(&mut first).await;
-    // Attaches as the session's next owner. The former one was lost before it answered the request.
+    // Attaches like a session's next owner, whose predecessor was lost before it answered.
     let mut second = client
         .worker
         .attach(Attach::new(id, seen))
