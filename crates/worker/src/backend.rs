@@ -126,10 +126,7 @@ impl CallContext {
         Self { line }
     }
 
-    /// Sends like [`CallContext::notify`] if the buffer has room.
-    ///
-    /// # Errors
-    /// Returns the arguments if the buffer is full.
+    /// Sends like [`CallContext::notify`] if the buffer has room. Otherwise returns the arguments.
     pub(crate) fn notify_now(
         &self,
         method: Method,

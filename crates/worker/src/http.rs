@@ -2,7 +2,6 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `config` | the operator's settings |
 //! | `endpoint` | the server's URL and client |
 //! | `channel`, `cookies` | one connection; its cookies |
 //! | `http_sse` | the transport before Streamable HTTP |

@@ -2,7 +2,6 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `config` | the settings |
 //! | `child`, `family`, `process` | the process; its descendants; the tasks around it |
 //! | `writer` | messages to a process |
 //! | `placement`, `demand`, `pool` | choice and number of shared processes |

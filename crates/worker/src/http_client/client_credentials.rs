@@ -3,7 +3,6 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `config` | the settings |
 //! | `discovery` | the server's token endpoint (RFC 9728, RFC 8414) |
 //! | `assertion` | `private_key_jwt` (RFC 7523) |
 

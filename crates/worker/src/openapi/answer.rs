@@ -167,7 +167,7 @@ impl Success {
         let answer = json.read().unwrap_or_default();
         match structure(answer, schema, json.len()) {
             Some(structured) => success.with(Some((structured, true))),
-            // All of it fits. The original text keeps all digits.
+            // The original text keeps all digits.
             None => success.with(Some((json, false))),
         }
     }

@@ -130,9 +130,6 @@ impl Ledger {
 
     /// Admits a repeatable call, which enters the ledger only by [`keep`](Self::keep). A call that
     /// ends in its first turn needs no entry.
-    ///
-    /// # Errors
-    /// The refusal of `admit`.
     pub(super) fn enter_later<T>(
         self: &Arc<Self>,
         call: &Call,

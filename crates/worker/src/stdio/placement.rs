@@ -1,9 +1,8 @@
 //! Decides which shared process runs a call. Pure bookkeeping.
 //!
 //! A legacy process does not say which call a question belongs to. A call whose client can be asked therefore
-//! runs *alone* in its process, and all other calls share. A tool may also ask a client without capabilities,
-//! and beside an askable call, such a question would reach the askable call's client. Modern processes ask no
-//! questions, so all their calls share.
+//! runs *alone* in its process: a question of another call could reach its client. All other calls share, and
+//! so do all calls of modern processes, which ask no questions.
 //!
 //! While a call waits for its client's answer, it keeps its process, but another process may start in its
 //! place. Unanswered questions therefore do not reduce the processes of other calls; a separate limit bounds

@@ -89,7 +89,6 @@ async fn a_refusal_reaches_the_tool_and_tells_why() {
 #[tokio::test]
 async fn without_a_session_or_with_a_bad_key_nobody_is_asked() {
     let client = Client::of(DemoServer::new()).await;
-    // Callers of 2026-07-28 have no session.
     let text_of = client
         .text("remember", json!({ "key": "k", "value": "v" }))
         .await;

@@ -148,7 +148,6 @@ async fn panic_ends_one_call_and_nothing_else() {
     let worker = script.worker(small()).await;
     for _ in 0..3 {
         let mut running = worker.start(call()).await.unwrap();
-        // A panic is the tool's error. A failure would count against the worker.
         let CallOutcome::Error(error) = outcome(&mut running).await else {
             panic!("expected the tool's own error");
         };
