@@ -144,10 +144,10 @@ impl HttpConfig {
     pub(super) fn settings(&self, alone: bool) -> Settings {
         Settings {
             era: self.era,
-            // The shared connection declares that Shoal answers questions, because servers put a
-            // question on its call's stream. A server keeps one client's roots, so this connection
-            // declares roots only if sessions have their own connections: those use its lists, so
-            // both kinds declare the same capabilities.
+            // Servers put a question on its call's stream, so Shoal can answer on the shared
+            // connection. Servers keep one client's roots, so Shoal sends no roots there. The shared
+            // connection declares roots nevertheless if sessions have their own connections, which
+            // use the shared connection's lists and may declare roots.
             shared: Binding::shared(true, self.isolation == HttpIsolation::Session, false),
             sessions_have_own: self.isolation == HttpIsolation::Session,
             lists: self.lists,

@@ -101,7 +101,7 @@ impl ClientEnd {
                     self.give_up(&id);
                 }
             }
-            // Shoal itself handles these.
+            // These concern Shoal's own subscriptions and tasks, not the call's client.
             N::SubscriptionsAcknowledgedNotification(_) | N::TaskStatusNotification(_) => {}
             for_the_caller => {
                 if let Some(call) = call {

@@ -76,8 +76,8 @@ impl Tombstones {
     /// Checks whether the worker may run a call that is not in the ledger.
     ///
     /// # Errors
-    /// The refusal under this or a later number; `Cancelled` under any number; `OutcomeUnknown` if the worker
-    /// may have taken the call.
+    /// The remembered refusal, if its number is not before the binding's; a remembered `Cancelled`, whatever its
+    /// number; `OutcomeUnknown` if the worker may have taken the call.
     pub(super) fn check(&self, id: CallId, bound: Option<LedgerNumber>) -> Result<(), CallFailure> {
         let tombstone = self.tombstones.get(&id);
         let unknown = |reason: &str| Err(CallFailure::outcome_unknown(reason));

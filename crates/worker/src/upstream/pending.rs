@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::outgoing::WriteState;
 
-/// Maximum cancelled calls remembered per server. With more, the server may not ask any client.
+/// Maximum cancelled calls remembered per connection. With more, the server may ask no client there.
 const MAX_OWED: usize = 64;
 const MAX_HELD: usize = 8;
 const MAX_ELICITATIONS: usize = 16;

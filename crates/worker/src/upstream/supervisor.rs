@@ -66,7 +66,6 @@ enum End {
     NotOpened(String, Prospect),
     /// The connection was ready and ended, perhaps because of a call, so other calls do not wait.
     Over(String),
-    /// The pool retires the connection.
     Retired,
 }
 

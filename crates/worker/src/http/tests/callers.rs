@@ -190,7 +190,6 @@ async fn a_callers_token_is_traded_for_one_that_the_server_takes() {
             called(&client("a", Some("three"))).await,
             "Bearer 3 for three"
         );
-        // Shoal reads the lists without a token.
         let list = seen(&server, "tools/list").await;
         assert_eq!(list["authorization"], Value::Null);
     }
