@@ -235,8 +235,8 @@ impl HttpClient {
         Ok(all)
     }
 
-    /// Renews Shoal's own token after a 401 to a request with `sent`. Returns whether there is a
-    /// new token to try.
+    /// Renews Shoal's own token after a 401 to a request that carried the token `sent`. Returns
+    /// whether there is a new token to try.
     pub(crate) async fn renew(
         &self,
         client: &Client,

@@ -107,7 +107,7 @@ impl ClientCredentials {
         })
     }
 
-    /// Searches again after a 401, because servers change their authorization servers.
+    /// Finds the token's source, anew after a 401, because servers change their authorization servers.
     async fn source(
         &self,
         client: &Client,

@@ -104,8 +104,8 @@ impl Supervisor {
 
     pub(crate) async fn run(mut self) {
         let settings = &self.launcher.settings;
-        // Separate delays, so that a server that callers end repeatedly pauses only briefly after
-        // its first failed start.
+        // Separate delays: if callers ended a server repeatedly, Shoal pauses only briefly after the
+        // first failed start.
         let [mut starting, mut running] = [(); 2].map(|()| RestartDelay::of(settings));
         let starts_it = self.launcher.transport.has_servers_of_their_own();
         let closing = self.launcher.closing.clone();
