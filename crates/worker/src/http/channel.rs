@@ -205,10 +205,7 @@ impl Channel {
         self.session.get().is_some()
     }
 
-    /// Stores the session id of an answer to `initialize`.
-    ///
-    /// # Errors
-    /// The id cannot be sent back.
+    /// Stores the session id of an answer to `initialize`. Fails if the id cannot be sent back.
     pub(super) fn take_session(&self, answer: &Response) -> Result<(), String> {
         match answer.headers().get(MCP_SESSION_ID) {
             Some(session) if session.len() > LONGEST_SESSION => Err(format!(

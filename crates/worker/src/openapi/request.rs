@@ -23,7 +23,7 @@ pub(super) struct HttpRequest {
     pub(super) body: Bytes,
 }
 
-/// `credentials` are the values of the operation's credentials. Errors are for the caller.
+/// Builds a call's HTTP request. Errors are for the caller.
 pub(super) fn build(
     operation: &CompiledOperation,
     base: &Url,

@@ -73,10 +73,7 @@ impl CallRecord {
         SlotGuard(self)
     }
 
-    /// Releases the slot until the client answers.
-    ///
-    /// # Errors
-    /// Too many calls wait for their clients.
+    /// Releases the slot until the client answers. Fails if too many calls wait for their clients.
     pub(super) fn wait_for_client(&self) -> Result<ClientWait<'_>, RpcError> {
         let mut state = self.slot.state.lock();
         let mut left = None;
@@ -227,10 +224,7 @@ impl State {
 }
 
 impl BackendWait<'_> {
-    /// Waits for an actor, after the backend is ready.
-    ///
-    /// # Errors
-    /// The call has ended.
+    /// Waits for an actor, after the backend is ready. Fails if the call has ended.
     pub(super) async fn over(self) -> Result<(), CallFailure> {
         let call = self.0;
         drop(self);

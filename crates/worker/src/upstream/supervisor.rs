@@ -360,7 +360,7 @@ impl Supervisor {
         End::Over(reason)
     }
 
-    /// Publishes the lists. Returns whether they changed.
+    /// Returns whether the lists changed.
     fn publish(&mut self, link: &Link, lists: &mut Lists) -> bool {
         self.tell_of(link, lists);
         let catalog = &mut lists.catalog;
