@@ -17,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 #[async_trait]
 pub trait Backend: Send + Sync + 'static {
     /// Returns the backend's readiness and catalog, whose `generations` count changes. In-process
-    /// code counts what it announces, even if its lists stay equal. An MCP server's lists count
-    /// only if they differ.
+    /// code counts each announced change, even if its lists stay equal. The lists of an MCP server
+    /// count only if they differ.
     fn state(&self) -> watch::Receiver<BackendState>;
 
     /// Returns updates of subscribed resources. A receiver that lags must assume that every
@@ -105,7 +105,6 @@ pub(crate) enum Patience<'a> {
 /// The runtime's side of [`CallContext`].
 #[async_trait]
 pub(crate) trait CallLine: StateDoor {
-    /// Sends like [`CallLine::notify`] if that needs no wait. Otherwise returns the arguments.
     fn notify_now(
         &self,
         method: Method,
@@ -127,10 +126,7 @@ impl CallContext {
         Self { line }
     }
 
-    /// Sends like [`CallContext::notify`] if the buffer has room.
-    ///
-    /// # Errors
-    /// Returns the arguments if the buffer is full.
+    /// Sends like [`CallContext::notify`] if the buffer has room. Otherwise returns the arguments.
     pub(crate) fn notify_now(
         &self,
         method: Method,
@@ -140,7 +136,7 @@ impl CallContext {
     }
 
     /// Waits for `ready` before the call begins. Meanwhile the call has no actor and counts as
-    /// queued. With `Patience::OfPool`, it waits no longer than a queued call.
+    /// queued. With `Patience::OfPool`, it waits at most as long as a call may be queued.
     ///
     /// # Errors
     /// The error of `ready`; or the call waited too long or has ended.

@@ -2,7 +2,6 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `config` | the operator's settings |
 //! | `endpoint` | the server's URL and client |
 //! | `channel`, `cookies` | one connection; its cookies |
 //! | `http_sse` | the transport before Streamable HTTP |
@@ -54,9 +53,9 @@ const FORGOTTEN: usize = 2;
 /// A backend for an existing MCP server of either era, reached by URL.
 ///
 /// # Sessions
-/// A legacy server gets a session for each Shoal session or principal and each set of forwarded headers,
-/// which may be credentials. If the server forgets a session, the backend opens a new one and resends the
-/// refused call.
+/// A legacy server gets a session for each Shoal session, principal or single call, and for each
+/// set of forwarded headers, which may be credentials. If the server forgets its session, the
+/// backend opens a new one and resends the refused call.
 ///
 /// # Questions to clients
 /// A question on a call's stream goes to that call. Other questions go to the newest call, if the connection
@@ -64,8 +63,8 @@ const FORGOTTEN: usize = 2;
 ///
 /// # Outcomes
 /// A call ends as `OutcomeUnknown` if its answer breaks off and cannot be resumed, or if its server
-/// is away while another can repeat the call. An unsent call waits for its server if there is no
-/// other; otherwise it ends as `NotExecuted`.
+/// is away while another server can repeat the call. An unsent call waits for its server if the
+/// pool has no other; otherwise it ends as `NotExecuted`.
 pub struct HttpBackend {
     server: Server,
     endpoint: Arc<Endpoint>,
@@ -177,7 +176,7 @@ impl HttpBackend {
         CallOutcome::Result(listed.to_json())
     }
 
-    /// The flag says whether the server had forgotten the session.
+    /// Runs a call. Also returns whether the server had forgotten the session.
     async fn run_once(
         &self,
         call: &Call,
@@ -221,7 +220,8 @@ impl HttpBackend {
         match (&self.isolation, &call.caller.session) {
             (HttpIsolation::Principal, _) => principal,
             (HttpIsolation::Session, Some(session)) => SessionOwner::Session(session.clone()),
-            // In a shared session, a question outside the call's stream could belong to any caller.
+            // In a shared server session, a question outside the call's stream could belong to any
+            // caller.
             (HttpIsolation::Session, None) if can_be_asked(call) => SessionOwner::Call(call.id),
             (HttpIsolation::Session, None) => principal,
         }

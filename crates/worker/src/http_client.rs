@@ -2,13 +2,11 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `config` | the settings |
 //! | `headers` | the operator's headers, and forwarded ones |
 //! | `client_credentials` | Shoal's own token |
 //! | `token_exchange`, `tokens` | exchange of callers' tokens |
 //! | `cached_token`, `token_endpoint` | one token until it expires; requests for tokens |
 //! | `body` | bounded reading of answers |
-//! | `redirect` | followed and refused redirects |
 //! | `reachability` | whether the server and its equals are reachable |
 
 use std::io;
@@ -121,9 +119,6 @@ pub(crate) fn check_url(url: &str, what: &str) -> Result<Url, String> {
 impl HttpClient {
     /// Creates a client without sending anything. `named` are the targets that the operator
     /// configured, which may be private addresses.
-    ///
-    /// # Errors
-    /// The settings are unusable.
     pub(crate) fn new(
         config: HttpClientConfig,
         outbound: &Outbound,
@@ -151,9 +146,6 @@ impl HttpClient {
     }
 
     /// Returns the client, rebuilt if the certificates changed. Checks their files at intervals.
-    ///
-    /// # Errors
-    /// What is wrong with the files.
     pub(crate) fn prepare(&self) -> Result<Client, String> {
         let mut built = self.client.lock();
         if let Some(built) = &mut *built {
@@ -204,9 +196,6 @@ impl HttpClient {
     }
 
     /// Prepares the token for a caller's requests.
-    ///
-    /// # Errors
-    /// The caller has no token.
     pub(crate) async fn admit(&self, caller: &Caller) -> Result<(), NoToken> {
         self.expect_token(caller)?;
         let Some(exchange) = &self.exchange else {
@@ -224,9 +213,6 @@ impl HttpClient {
     }
 
     /// The headers besides the protocol's. `caller` is set for a caller's request.
-    ///
-    /// # Errors
-    /// A token is missing.
     pub(crate) async fn headers(
         &self,
         client: &Client,
@@ -249,11 +235,8 @@ impl HttpClient {
         Ok(all)
     }
 
-    /// Renews Shoal's own token after a 401 to a request with `sent`. Returns whether there is a new token to
-    /// try.
-    ///
-    /// # Errors
-    /// The request has no token.
+    /// Renews Shoal's own token after a 401 to a request that carried the token `sent`. Returns
+    /// whether there is a new token to try.
     pub(crate) async fn renew(
         &self,
         client: &Client,

@@ -192,7 +192,8 @@ impl OpenApiBackend {
             .await
         {
             Ok(credentials) => credentials,
-            // Calls of other operations may work without these credentials.
+            // The call's error, not a failure of the worker: other operations may not need these
+            // credentials.
             Err(why) => {
                 tracing::warn!(target: "shoal::openapi", why, "a credential cannot be read");
                 let told = "the server cannot read its credentials; its operator finds the reason in the log";
@@ -239,7 +240,7 @@ impl OpenApiBackend {
         let own = http.headers(&client, Some(&call.caller)).await;
         let own = own.map_err(Unanswered::NoToken)?;
         let mut headers = outgoing.headers;
-        // Callers cannot replace the operator's headers.
+        // Arguments cannot replace configured or forwarded headers.
         for (name, value) in own {
             if let Some(name) = name {
                 headers.insert(name, value);

@@ -72,11 +72,11 @@ const BACKLOG: usize = 1024;
 /// * The worker keeps a finished call for [`PoolConfig::result_retention`] or until its end is
 ///   acknowledged. It drops a repeatable call once its end is read, if the call sent nothing else,
 ///   was withdrawn, or may run again elsewhere.
-/// * The worker remembers ids of journaled calls that ran or were refused for [`PoolConfig::call_memory`],
-///   and refuses calls that may have run here with `OutcomeUnknown`. It decides by ledger numbers instead of
+/// * For [`PoolConfig::call_memory`], the worker remembers ids of journaled calls that ran or were refused.
+///   It refuses calls that may have run here with `OutcomeUnknown`. It decides by ledger numbers instead of
 ///   clocks.
-/// * A deadline or cancellation ends the call at once. The tool keeps its place until it stops, or is dropped
-///   after [`PoolConfig::cancel_grace`].
+/// * A deadline or cancellation ends the call at once. The call keeps its place until the tool stops, or
+///   until the worker drops the tool after [`PoolConfig::cancel_grace`].
 /// * The backend and limits can [change](Self::change); the worker keeps its id and calls.
 pub struct WorkerRuntime {
     id: WorkerId,
@@ -371,7 +371,7 @@ impl Worker for WorkerRuntime {
 impl WorkerHere for WorkerRuntime {
     fn start_now(&self, call: Call) -> Result<RunningCall, CallFailure> {
         let begun = self.begin(call, FirstTurn::Here)?;
-        // A repeatable call has no other reader.
+        // If a new call has ended already, no other reader exists.
         if let Some(outcome) = begun.record.ended().filter(|_| begun.is_new) {
             begun.record.deliver();
             return Ok(RunningCall::ended(outcome, Some(self.id.clone())));

@@ -2,7 +2,6 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `config` | the settings |
 //! | `child`, `family`, `process` | the process; its descendants; the tasks around it |
 //! | `writer` | messages to a process |
 //! | `placement`, `demand`, `pool` | choice and number of shared processes |
@@ -47,8 +46,8 @@ pub use self::config::{Isolation, StdioConfig};
 ///
 /// * In a shared process, a call whose client declared one of these capabilities runs alone. Other calls wait
 ///   or use another process. Questions outside such a call get an error.
-/// * After such a call is cancelled, its process serves no other questions until it confirms the end. If the
-///   process is needed sooner, the backend replaces it.
+/// * After such a call is cancelled, its process serves no other questions until the server confirms the
+///   call's end. If the process is needed sooner, the backend replaces it.
 /// * Shared processes are offered no roots unless [`StdioConfig::share_roots`] is set.
 /// * With [`Isolation::Session`], a session has its own process, and questions go to its newest
 ///   call. Calls without a session share processes of their principal. There, the newest call
@@ -169,8 +168,8 @@ impl StdioBackend {
         }
     }
 
-    /// Waits until a process that ended before it read a call takes no further ones, so that the call can go
-    /// on elsewhere.
+    /// Waits until `process`, which ended before it read the call, takes no further calls, so that
+    /// this call can run elsewhere.
     async fn may_go_on(
         &self,
         process: &Connection,
@@ -195,7 +194,7 @@ impl StdioBackend {
         } = &*call.caller;
         let is_legacy = self.server.launcher.era() == Some(Era::Legacy);
         Some(match session {
-            // Outside a session's own process, only the modern side runs its calls.
+            // Here, outside a session's own process, only the modern side runs the session's calls.
             Some(_) if is_legacy => return None,
             Some(session) if *principal == Principal::anonymous() => {
                 ListOwner::Session(session.clone())

@@ -3,7 +3,6 @@
 //! | file | part |
 //! |---|---|
 //! | `server` | every backend's state for its server |
-//! | `settings` | the settings |
 //! | `launcher`, `supervisor`, `restart_delay` | opening and reopening connections; the transport interface |
 //! | `connection` | a connection's life and end |
 //! | `binding`, `era`, `greeting`, `params` | a connection's owner; the handshake and its result; a call's parameters |

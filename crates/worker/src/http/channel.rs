@@ -43,8 +43,8 @@ pub(super) struct Channel {
     /// The URL for messages to an HTTP+SSE server.
     pub(super) messages: OnceLock<Url>,
     pub(super) speaks_http_sse: Arc<AtomicBool>,
-    /// The caller of the last call, if the connection is one caller's. Messages between calls go in
-    /// its name.
+    /// The caller of the last call, if the connection belongs to one caller. Messages between calls
+    /// go in this caller's name.
     caller: Mutex<Option<Arc<Caller>>>,
     /// The cookies of the owner's requests, or of Shoal's own requests if callers share the
     /// connection.
@@ -108,7 +108,8 @@ impl Channel {
         self.ended.cancel();
     }
 
-    /// Sends pending cancellations, because the end of a session need not stop its calls.
+    /// Sends the queued cancellations, because a server need not stop a session's calls when the
+    /// session ends.
     async fn cancel_the_rest(self: &Arc<Self>, queue: &mut mpsc::Receiver<OutgoingMessage>) {
         if self.link.lost().is_some() {
             return;
@@ -136,7 +137,7 @@ impl Channel {
             (Some(method), Some(request)) => {
                 tokio::spawn(self.clone().exchange(text, method, request));
             }
-            // A server may refuse any message before this one.
+            // A server may refuse other messages until it has received this one.
             (Some(Method::Initialized), None) => {
                 self.tell(text, Some(Method::Initialized)).await;
                 self.listen_soon().await;
@@ -204,10 +205,7 @@ impl Channel {
         self.session.get().is_some()
     }
 
-    /// Stores the session id of an answer to `initialize`.
-    ///
-    /// # Errors
-    /// The id cannot be sent back.
+    /// Stores the session id of an answer to `initialize`. Fails if the id cannot be sent back.
     pub(super) fn take_session(&self, answer: &Response) -> Result<(), String> {
         match answer.headers().get(MCP_SESSION_ID) {
             Some(session) if session.len() > LONGEST_SESSION => Err(format!(
@@ -338,8 +336,8 @@ impl Channel {
         sent
     }
 
-    /// Reads a refusal, and returns the request's outcome. Gives up the connection if the server
-    /// has forgotten the session. `id` and `caller` are the request's.
+    /// Reads a refusal of the request with `id` and `caller`, and returns the request's outcome.
+    /// Gives up the connection if the server has forgotten the session.
     pub(super) async fn refused(
         &self,
         answer: Response,
@@ -377,7 +375,7 @@ impl Channel {
         }
     }
 
-    /// A server that has forgotten the session answers everything in it with 404, even a ping.
+    /// Sends a ping. A server that has forgotten the session answers even a ping with 404.
     async fn is_forgotten(&self) -> bool {
         let ping = Method::Ping;
         let text = shoal_protocol::request(&RequestId::from_number(0), ping.as_str(), None);
@@ -405,7 +403,7 @@ impl Channel {
         self.add_session(&mut headers);
         let ending = self.send_own(HttpMethod::DELETE, headers, Bytes::new());
         let grace = self.endpoint.config().shutdown_grace.get();
-        // A server may forbid this (405), and an unreachable server has ended its sessions already.
+        // A server may refuse to end sessions (405), or be away.
         let _ = tokio::time::timeout(grace, ending).await;
     }
 }

@@ -145,9 +145,9 @@ impl HttpConfig {
         Settings {
             era: self.era,
             // Servers put a question on its call's stream, so Shoal can answer on the shared
-            // connection. Servers keep one client's roots, so it declares roots only if sessions
-            // have their own connections. Sessions use this connection's lists, so both declare the
-            // same capabilities.
+            // connection. Servers keep one client's roots, so Shoal sends no roots there. The shared
+            // connection declares roots nevertheless if sessions have their own connections, which
+            // use the shared connection's lists and may declare roots.
             shared: Binding::shared(true, self.isolation == HttpIsolation::Session, false),
             sessions_have_own: self.isolation == HttpIsolation::Session,
             lists: self.lists,

@@ -38,8 +38,7 @@ impl Endpoint {
         &self.config
     }
 
-    /// Sends a request and waits for the head of its answer. Dropping the future or the answer
-    /// cancels the request.
+    /// Waits for the head of the answer. Dropping the future or the answer cancels the request.
     ///
     /// After a 401, replaces Shoal's own token and resends once. A call is resent only if a
     /// challenge shows that the token was refused, so the tool did not run.

@@ -173,8 +173,8 @@ impl Channel {
                     }
                     Err(Broken::TooLarge) => return Err(RequestOutcome::TooLarge),
                     Err(Broken::Connection(broken)) => {
-                        // To be polled, a server ends its stream properly, so a broken connection
-                        // means that it may be away.
+                        // A server that wants the client to poll ends its stream properly, so a
+                        // broken connection may mean that the server is away.
                         self.presence.reachability.doubt();
                         why = format!("the stream of its answer: {broken}");
                         break;

@@ -46,7 +46,6 @@ impl Channel {
                 Ok(answer) if answer.status().is_success() && is_event_stream(&answer) => {
                     match opened.take() {
                         Some(opened) => drop(opened.send(())),
-                        // The lists may have changed while the stream was closed.
                         None if cursor.id.is_none() => self.link.lists_may_have_changed(),
                         None => {}
                     }

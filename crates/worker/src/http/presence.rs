@@ -129,7 +129,7 @@ impl Lead for Arc<Presence> {
         Box::pin(self.reachability.ask_again(self.interval))
     }
 
-    /// The supervisor retries the lead connection soon anyway, so no call must wake it.
+    /// The supervisor retries the lead connection soon anyway, so calls need not wake it.
     fn wanted(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }

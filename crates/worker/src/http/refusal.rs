@@ -17,8 +17,8 @@ const BODY: usize = 64 * 1024;
 pub(super) enum Refusal {
     /// The server has forgotten the session and executed nothing.
     Forgotten,
-    /// The server has forgotten the session if it also refuses a ping in it. Otherwise this is the
-    /// outcome, because some servers answer unknown methods with 404.
+    /// The server has forgotten the session if it also refuses a ping in the session. If not, this
+    /// is the request's outcome, because some servers answer unknown methods with 404.
     PerhapsForgotten(RequestOutcome),
     Outcome(RequestOutcome),
 }
@@ -173,7 +173,7 @@ fn says_forgotten(status: StatusCode, error: Option<&RpcError>, is_answer: bool)
         return false;
     };
     match status {
-        // Only another Shoal reports a forgotten session in its answer to the request.
+        // Only another Shoal says in an answer with the request's id that the session is forgotten.
         StatusCode::NOT_FOUND if is_answer => error.code == code::GONE,
         // Some servers use 400, among them the reference server.
         StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST if !is_answer => {

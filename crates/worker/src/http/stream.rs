@@ -33,7 +33,7 @@ impl Events {
         }
     }
 
-    /// Returns the next event; `None` at the end. Cancellation safe.
+    /// `None` at the end. Cancellation safe.
     pub(super) async fn next(&mut self) -> Option<Result<SseEvent, Broken>> {
         loop {
             match self.parser.next_event() {

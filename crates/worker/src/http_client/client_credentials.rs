@@ -3,7 +3,6 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `config` | the settings |
 //! | `discovery` | the server's token endpoint (RFC 9728, RFC 8414) |
 //! | `assertion` | `private_key_jwt` (RFC 7523) |
 
@@ -108,7 +107,7 @@ impl ClientCredentials {
         })
     }
 
-    /// Searches again after a 401, because servers change their authorization servers.
+    /// Finds the token's source, anew after a 401, because servers change their authorization servers.
     async fn source(
         &self,
         client: &Client,
@@ -157,7 +156,6 @@ impl ClientCredentials {
             return ask(request.body(form(&members)), Asked { hidden, refusal }).await;
         }
         let secret = match &config.client_secret_file {
-            // The file may have changed.
             Some(file) => read_secret(file).await.map_err(NoToken::Away)?,
             None => config
                 .client_secret

@@ -168,9 +168,6 @@ impl HttpClientConfig {
 }
 
 /// Returns the URLs of equal servers, from two alternative settings.
-///
-/// # Errors
-/// Describes the faulty settings.
 pub(crate) fn endpoints<'a>(
     (one, url): (&str, &'a str),
     (several, urls): (&str, &'a [String]),

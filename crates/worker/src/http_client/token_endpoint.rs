@@ -138,7 +138,7 @@ impl From<NoToken> for CallOutcome {
         match none {
             NoToken::Refused(why) => Self::Error(RpcError::internal(why)),
             // Callers with cached tokens can use the worker, so this failure must not count against
-            // it.
+            // the worker.
             NoToken::Away(why) => Self::Failed(CallFailure::overloaded(why, AWAY)),
         }
     }

@@ -68,7 +68,6 @@ impl TokenExchange {
         traded.await
     }
 
-    /// Drops a cached token that the server refused.
     pub(super) fn forget(&self, caller: &Caller) {
         if let Some(subject) = bearer(caller) {
             self.tokens.forget(&caller.principal, subject);
@@ -77,7 +76,6 @@ impl TokenExchange {
 
     async fn trade(&self, client: &Client, subject: &str) -> Result<Token, NoToken> {
         let secret = match &self.config.client_secret_file {
-            // The file may have changed.
             Some(file) => Some(read_secret(file).await.map_err(NoToken::Away)?),
             None => None,
         };

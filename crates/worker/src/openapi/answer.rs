@@ -155,7 +155,7 @@ impl Success {
         Self::content(json!({ "type": "text", "text": text }))
     }
 
-    /// Keeps the text, and as structured content the part that fits the schema.
+    /// Returns the JSON as text, and the part that fits the schema as structured content.
     fn json(json: RawJson, promised: Option<&RawJson>) -> Self {
         let success = Self::text(json.as_str());
         let Some(schema) = promised else {
@@ -167,7 +167,7 @@ impl Success {
         let answer = json.read().unwrap_or_default();
         match structure(answer, schema, json.len()) {
             Some(structured) => success.with(Some((structured, true))),
-            // All of it fits. The original text keeps all digits.
+            // The original text keeps all digits.
             None => success.with(Some((json, false))),
         }
     }

@@ -211,7 +211,8 @@ impl Compiler<'_> {
         object: &Value,
     ) -> Result<Option<(String, CompiledOperation)>, String> {
         let object: OperationObject = self.document.read(object)?;
-        // An excluded operation takes its name too, so that names do not depend on the choice.
+        // An excluded operation also takes its name, so that other names do not depend on the
+        // choice.
         let lower = method.to_ascii_lowercase();
         let name = self
             .names

@@ -18,7 +18,7 @@ pub(super) use self::objects::{
 pub(super) use self::parts::{PartLocation, Parts};
 
 const HOPS: usize = 16;
-/// Members whose references `read` does not follow, because schemas are named by their references.
+/// Members whose references `read` does not follow, because the references name the converted schemas.
 const SCHEMAS: [&str; 2] = ["schema", "itemSchema"];
 
 /// Schemas stay JSON, because no Rust type would keep all of their keywords.

@@ -19,7 +19,8 @@ use super::style::ParameterEncoder;
 use self::restored::WireNames;
 
 const BODY: &str = "body";
-/// Keywords of objects whose properties can be arguments of their own. Others concern the whole object.
+/// If an object's schema has only these keywords, its properties can be arguments of their own.
+/// Other keywords concern the whole object.
 const FLAT: [&str; 11] = [
     "additionalProperties",
     "default",
@@ -147,7 +148,7 @@ struct InputsBuilder<'a> {
 }
 
 impl InputsBuilder<'_> {
-    /// A parameter whose own name is legal keeps it.
+    /// Parameters with legal names choose first, so that these names stay unchanged.
     fn argument_names(&mut self, parameters: &[Parameter]) -> Vec<String> {
         let mut order: Vec<(usize, &Parameter)> = parameters.iter().enumerate().collect();
         order.sort_by_key(|(_, parameter)| legal_name(&parameter.name) != parameter.name);
@@ -259,7 +260,6 @@ impl InputsBuilder<'_> {
         let is_object = members.get("type").is_none_or(|kind| kind == "object");
         let plain =
             |keyword: &String| FLAT.contains(&keyword.as_str()) || keyword.starts_with("x-");
-        // An optional body's properties cannot be required.
         let required_names = members.get("required").and_then(Value::as_array);
         let requires = required_names.is_some_and(|names| !names.is_empty());
         let keys: Vec<&str> = properties.keys().map(String::as_str).collect();
@@ -277,6 +277,7 @@ impl InputsBuilder<'_> {
         is_object
             && !properties.is_empty()
             && members.keys().all(plain)
+            // If a body may be left out, its required properties cannot be required arguments.
             && (required || !requires)
             && free
             && !(open && has_parameters)

@@ -26,7 +26,6 @@ pub(super) struct Loader<'a> {
     pub(super) source: &'a DocumentSource,
     pub(super) config: &'a OpenApiConfig,
     pub(super) http: &'a HttpClient,
-    /// Fetches parts at other origins.
     pub(super) others: &'a HttpClient,
     pub(super) base: Option<&'a Url>,
 }

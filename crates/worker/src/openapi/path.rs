@@ -56,7 +56,8 @@ impl Segments {
         *self != Self::One
     }
 
-    /// Refuses a value of several segments that would lead to another path, for example by `..`, or that does not match its pattern.
+    /// Refuses a value of several segments that would lead to another path, for example by `..`, or
+    /// that does not match its pattern.
     pub(super) fn check(&self, written: &str) -> Result<(), String> {
         let segments: Vec<&str> = written.split('/').collect();
         let is_last = |at: usize| at > 0 && at + 1 == segments.len();

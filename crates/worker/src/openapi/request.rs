@@ -23,7 +23,7 @@ pub(super) struct HttpRequest {
     pub(super) body: Bytes,
 }
 
-/// `credentials` are the values of the operation's credentials. Errors are for the caller.
+/// Builds a call's HTTP request. Errors are for the caller.
 pub(super) fn build(
     operation: &CompiledOperation,
     base: &Url,
@@ -252,7 +252,7 @@ fn pairs(
             let of_secret = secrets.iter().any(|(secret, _)| *secret == name);
             let of_path = fixed.contains(&name.as_str());
             if name != own && (of_other || of_secret || of_path) {
-                // An object's members must not replace other parameters.
+                // An object's members must not replace other parameters or credentials.
                 return Err(format!(
                     "the argument {:?} must not have the member {name:?}",
                     parameter.name

@@ -108,7 +108,8 @@ impl<'a> Schemas<'a> {
         Ok(Value::Object(schema))
     }
 
-    /// Puts the service's name before the description if a legal name cannot contain its letters.
+    /// Puts the service's name before the description if the name has letters or digits that are
+    /// not ASCII, which a legal name cannot contain.
     pub(super) fn named(&mut self, mut schema: Value, name: &str) -> Result<Value, TooLarge> {
         if is_opaque_name(name)
             && let Value::Object(members) = &mut schema

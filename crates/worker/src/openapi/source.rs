@@ -52,7 +52,7 @@ impl DocumentSource {
         Some((file, changed))
     }
 
-    /// Reads the document. Headers are sent only to the service's origin.
+    /// Reads the document. Sends headers only to the service's origin.
     pub(super) async fn read(
         &self,
         http: &HttpClient,
@@ -69,8 +69,8 @@ impl DocumentSource {
         }
     }
 
-    /// Reads a part of the document: at the document's origin like the document itself, elsewhere
-    /// with `others`, without headers and certificates.
+    /// Reads a part of the document: at the document's origin like the document itself, at other
+    /// origins with `others`, which sends no headers or certificates.
     pub(super) async fn read_part(
         &self,
         part: &PartLocation,

@@ -126,7 +126,7 @@ impl ParameterEncoder {
         }
     }
 
-    /// The request refuses invalid characters later.
+    /// Does not check the characters, because `request::insert` does.
     pub(super) fn in_header(&self, value: &Value) -> String {
         match self.content {
             Some(kind) => whole(kind, value),

@@ -76,7 +76,7 @@ impl<H: ServerHandler> Lister<H> {
 
     /// Reads and publishes the lists that changed since `known`, or all lists if it is `None`.
     async fn refresh(&self, catalog: &mut PoolCatalog, known: Option<[u64; 3]>) {
-        // Read first, so that an announcement during the read causes another read.
+        // Taken before the lists are read, so that an announcement meanwhile causes another read.
         let announced = self.hub.announced();
         let due = LISTS.map(|list| {
             let at = list as usize;

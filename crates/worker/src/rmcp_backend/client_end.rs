@@ -56,8 +56,9 @@ impl ClientEnd {
         *self.call.lock() = None;
     }
 
-    /// Whether the peer must not serve another call: after a question, because rmcp keeps its state
-    /// beyond the answer, or after a message between calls, because a tool kept a clone.
+    /// Whether the peer must not serve another call: after a question, because rmcp keeps a
+    /// question's state beyond the answer, or after a message between calls, because a tool kept a
+    /// clone.
     pub(super) fn is_used_up(&self) -> bool {
         self.used_up.load(Ordering::Acquire)
     }
@@ -76,7 +77,7 @@ impl ClientEnd {
         }
     }
 
-    /// If the call has no room for the notification now, returns the rest of the work.
+    /// Passes a notification on. If the call has no room for it now, returns the rest of the work.
     fn notified(
         &self,
         notification: ServerNotification,
@@ -100,7 +101,7 @@ impl ClientEnd {
                     self.give_up(&id);
                 }
             }
-            // Shoal itself handles these.
+            // These concern Shoal's own subscriptions and tasks, not the call's client.
             N::SubscriptionsAcknowledgedNotification(_) | N::TaskStatusNotification(_) => {}
             for_the_caller => {
                 if let Some(call) = call {

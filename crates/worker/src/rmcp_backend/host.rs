@@ -21,7 +21,7 @@ use super::{guarded, wire};
 /// a clash.
 const LISTS: &str = "lists";
 
-/// Shoal as a permanent client, which initializes the handler, reads its lists and subscribes to resources.
+/// Shoal as a permanent client of the handler.
 ///
 /// Handlers announce changes at any time through any peer (up to 2025-11-25), or while their
 /// `subscriptions/listen` runs (since 2026-07-28). Shoal accepts both.

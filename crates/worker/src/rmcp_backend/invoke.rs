@@ -131,7 +131,7 @@ fn leave_out_complete(result_type: &mut Option<ResultType>, call: &Call) {
     }
 }
 
-/// Reserves the length of the parameters, because many results are about as long.
+/// Serializes a result. Reserves the length of the parameters, because many results are as long.
 fn raw(result: &impl Serialize, call: &Call) -> Result<RawJson, RpcError> {
     let given = call.params.as_ref().map_or(0, RawJson::len);
     let mut text = Vec::with_capacity(given + HEADROOM);

@@ -20,8 +20,7 @@ pub(super) const KEPT: usize = 64;
 
 /// Lends each peer to one call at a time, and keeps recent ones.
 ///
-/// Messages on a peer belong to the call that holds it. A tool may keep a clone, so a peer serves one caller
-/// only.
+/// Messages on a peer belong to the call that holds it. A peer serves one caller.
 pub(super) struct PeerCache {
     hub: Arc<Hub>,
     hasher: RandomState,

@@ -16,8 +16,8 @@ const LOOK: Duration = Duration::from_millis(100);
 
 impl WorkerRuntime {
     /// Switches to new limits, and to `backend` if given. Accepted calls finish with the former
-    /// backend, which then shuts down. Legacy sessions keep their processes or connections there
-    /// until they end, for at most `sessions`.
+    /// backend. Legacy sessions keep their processes or connections there until the sessions end,
+    /// for at most `sessions`. Then the former backend shuts down.
     ///
     /// A draining worker shuts the new backend down instead.
     pub async fn change(

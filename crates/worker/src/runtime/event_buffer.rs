@@ -28,7 +28,7 @@ impl EventBuffer {
         self.end.is_some()
     }
 
-    /// Whether the call failed in a way after which it may run again elsewhere, and end otherwise.
+    /// Whether the call failed in a way after which it may run again elsewhere, with another end.
     pub(super) fn was_lost(&self) -> bool {
         let end = self.end.as_ref().map(|event| &event.kind);
         let Some(CallEventKind::Finished(CallOutcome::Failed(failure))) = end else {

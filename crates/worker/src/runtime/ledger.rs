@@ -104,8 +104,8 @@ impl Ledger {
         match self.calls.entry(call.id) {
             Entry::Occupied(known) => Ok(Entered::Known(Arc::clone(known.get()))),
             Entry::Vacant(vacant) => {
-                // The entry stays locked. Calls get their tombstone before their entry is removed,
-                // so one of them is found.
+                // The entry stays locked, and a call gets its tombstone before its entry is
+                // removed, so this finds one of the two.
                 let journaled = call.repeat == Repeat::Never;
                 if journaled {
                     self.tombstones.lock().check(call.id, call.ledger)?;
@@ -130,9 +130,6 @@ impl Ledger {
 
     /// Admits a repeatable call, which enters the ledger only by [`keep`](Self::keep). A call that
     /// ends in its first turn needs no entry.
-    ///
-    /// # Errors
-    /// The refusal of `admit`.
     pub(super) fn enter_later<T>(
         self: &Arc<Self>,
         call: &Call,

@@ -48,7 +48,7 @@ impl CallLine for CallRecord {
         let (waits, Some(pool)) = self.wait_in_backend()? else {
             return ready.await;
         };
-        // The executor enforces the deadline.
+        // Only the deadline limits such a wait, and `execute` enforces it.
         let Patience::OfPool(busy) = patience else {
             ready.await?;
             return waits.over().await;

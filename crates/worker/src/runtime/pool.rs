@@ -66,7 +66,7 @@ pub(super) struct Shared {
 struct State {
     /// A stack, so that recently used actors are reused first.
     idle: Vec<ActorRef<Job>>,
-    /// Calls that continue after an answer and wait for an actor. They precede calls that have not begun.
+    /// Calls that waited for a client or backend and need an actor again. They precede calls that have not begun.
     returning: VecDeque<Weak<CallRecord>>,
     /// Calls that have not begun. While actors are idle, these are only calls of principals at their limit.
     queue: Queue,

@@ -247,8 +247,8 @@ impl CallRecord {
         !state.events.has_ended() && (behind >= UNREAD_EVENTS || !state.events.has_room(read))
     }
 
-    /// Opens the question that `kind` builds. The receiver closes if the call ends. Returns `None` if it has
-    /// ended or `limit` questions are open.
+    /// Opens the question that `kind` builds. The receiver closes if the call ends. Returns `None`
+    /// if the call has ended or `limit` questions are open.
     pub(super) fn open_ask(
         &self,
         kind: impl FnOnce(AskId) -> CallEventKind,

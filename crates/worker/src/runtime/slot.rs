@@ -1,7 +1,7 @@
 //! A call's actor, released while the call waits for its client or backend.
 //!
-//! The call then continues as a separate task. After all answers, it takes an actor again, ahead of calls
-//! that have not begun.
+//! The call then continues as a separate task. When its wait is over, it takes an actor again,
+//! ahead of calls that have not begun.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -73,10 +73,7 @@ impl CallRecord {
         SlotGuard(self)
     }
 
-    /// Releases the slot until the client answers.
-    ///
-    /// # Errors
-    /// Too many calls wait for their clients.
+    /// Releases the slot until the client answers. Fails if too many calls wait for their clients.
     pub(super) fn wait_for_client(&self) -> Result<ClientWait<'_>, RpcError> {
         let mut state = self.slot.state.lock();
         let mut left = None;
@@ -170,7 +167,7 @@ impl CallRecord {
             return;
         };
         if self.slot.leave.swap(false, Ordering::AcqRel) {
-            // The answer came before the actor released the call, so the call stays on it.
+            // The wait ended before the actor released the call, so the call stays on the actor.
             state.go_on(&pool.admission, &self.caller.principal);
             return;
         }
@@ -227,10 +224,7 @@ impl State {
 }
 
 impl BackendWait<'_> {
-    /// Waits for an actor, after the backend is ready.
-    ///
-    /// # Errors
-    /// The call has ended.
+    /// Waits for an actor, after the backend is ready. Fails if the call has ended.
     pub(super) async fn over(self) -> Result<(), CallFailure> {
         let call = self.0;
         drop(self);

@@ -15,9 +15,9 @@ const PART: usize = 64;
 
 /// Ids and fates of journaled calls under the ledger's recent numbers.
 ///
-/// The number grows with time (monotonic clock) and entries, but not while it has no entries. Whole
-/// numbers are forgotten, oldest first. If a binding's number is remembered and the call's id is
-/// not, the call was neither taken nor refused since the binding.
+/// The number grows with time (monotonic clock) and entries, but not while it has no entries. The
+/// ids of a number are forgotten together, the oldest number first. If a binding's number is
+/// remembered and the call's id is not, the call was neither taken nor refused since the binding.
 pub(super) struct Tombstones {
     incarnation: u64,
     oldest: u64,
@@ -76,8 +76,8 @@ impl Tombstones {
     /// Checks whether the worker may run a call that is not in the ledger.
     ///
     /// # Errors
-    /// The refusal under this or a later number; `Cancelled` under any number; `OutcomeUnknown` if the worker
-    /// may have taken the call.
+    /// The remembered refusal, if its number is not before the binding's; a remembered `Cancelled`, whatever its
+    /// number; `OutcomeUnknown` if the worker may have taken the call.
     pub(super) fn check(&self, id: CallId, bound: Option<LedgerNumber>) -> Result<(), CallFailure> {
         let tombstone = self.tombstones.get(&id);
         let unknown = |reason: &str| Err(CallFailure::outcome_unknown(reason));

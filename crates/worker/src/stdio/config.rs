@@ -37,7 +37,6 @@ const INHERITED: [&str; 31] = [
     "CURL_CA_BUNDLE",
     "GIT_SSL_CAINFO",
     "XDG_CACHE_HOME",
-    // Variables of Windows.
     "APPDATA",
     "LOCALAPPDATA",
     "SYSTEMROOT",

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::upstream::STABLE;
 
-/// How long after a call's end a crash may be its fault.
+/// How long after a call's end a crash may be the call's fault.
 const AFTERMATH: Duration = Duration::from_secs(1);
 const RECENT: usize = 64;
 /// After this many crashes beside other callers, a caller's calls run apart. A repeatable call can be

@@ -1,9 +1,8 @@
 //! Decides which shared process runs a call. Pure bookkeeping.
 //!
 //! A legacy process does not say which call a question belongs to. A call whose client can be asked therefore
-//! runs *alone* in its process, and all other calls share. A tool may also ask a client without capabilities,
-//! and beside an askable call, such a question would reach the askable call's client. Modern processes ask no
-//! questions, so all their calls share.
+//! runs *alone* in its process: a question of another call could reach its client. All other calls share, and
+//! so do all calls of modern processes, which ask no questions.
 //!
 //! While a call waits for its client's answer, it keeps its process, but another process may start in its
 //! place. Unanswered questions therefore do not reduce the processes of other calls; a separate limit bounds
@@ -100,7 +99,7 @@ impl Placement {
         self
     }
 
-    /// Adds a ready process. The place of the lead, which always runs, stays reserved while it restarts.
+    /// Adds a ready process. While the lead restarts, its place stays reserved.
     pub(super) fn join(&mut self, id: SlotId, lead: bool, modern: bool) {
         self.slots.push(ProcessSlot {
             id,
@@ -299,8 +298,8 @@ impl Placement {
         callers.len() < most
     }
 
-    /// Orders calls that must be alone so that each principal gets a first turn before any gets a second. Running processes
-    /// count as turns.
+    /// Orders calls that must be alone so that each principal gets a first turn before any gets a
+    /// second. Calls that run alone now count as turns.
     fn take_turns(&mut self) {
         let alone = |(_, want): &&(WaiterId, Want)| want.alone;
         if self.waiting.iter().filter(alone).nth(1).is_none() {
@@ -334,7 +333,7 @@ impl Placement {
         };
         let fitting = self.slots.iter_mut().filter(fits);
         if want.owner.is_some() {
-            // The owner's oldest process has most of its state.
+            // The owner's oldest process has most of the owner's state.
             let taken = |slot: &&mut ProcessSlot| slot.sharing == 0 && !want.alone;
             fitting.min_by_key(|slot| (slot.owner.is_none(), taken(slot), slot.id))
         } else if want.alone {

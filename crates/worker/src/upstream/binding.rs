@@ -10,8 +10,8 @@ const CLIENT_INFO: &str = concat!(
     r#""}"#
 );
 
-/// Client extensions that Shoal announces to shared servers: only apps. A server offers its pages
-/// only to clients that announce them; clients without apps still get text.
+/// Client extensions that Shoal announces on shared connections: only MCP Apps. A server offers app
+/// pages only to clients that announce this extension; clients without it still get text.
 const SHARED_EXTENSIONS: &str =
     r#"{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}"#;
 

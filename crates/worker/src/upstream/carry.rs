@@ -141,7 +141,7 @@ fn settle(outcome: RequestOutcome, call: &Call) -> Result<CallOutcome, NeverWrit
     })
 }
 
-/// Adds `content` if the server omitted it. SDK clients would treat a missing one as empty.
+/// Adds the empty `content` that SDK clients assume if a server omits it.
 fn with_content(result: RawJson) -> RawJson {
     if !result.is_object() || result.member_begins("content").is_some() {
         return result;

@@ -63,7 +63,7 @@ impl Form {
     /// From the newest to the plainest.
     pub(crate) const PLAINER: [Self; 3] = [Self::Memberless, Self::WithoutElicitation, Self::Bare];
 
-    /// The first follows the last.
+    /// Returns the next plainer form. The first follows the last.
     pub(crate) fn next_plainer(self) -> Self {
         Self::PLAINER[self as usize % Self::PLAINER.len()]
     }
@@ -139,8 +139,8 @@ async fn either(
     let mut discover = discover(link).await?;
     let answer = tokio::select! {
         biased;
-        // A slow starter (`npx` with a download) finds both requests waiting. A legacy server then answers `initialize` before it
-        // refuses the other.
+        // A slow starter (`npx` with a download) finds both requests waiting. A legacy server then
+        // answers `initialize` before it refuses the other request.
         late = initialize.outcome(), if waits => match late {
             RequestOutcome::Answered(Outcome::Error(error)) => {
                 refused = Some(StartError::Refused(error));

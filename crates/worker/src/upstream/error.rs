@@ -61,7 +61,7 @@ impl StartError {
         ) && !self.is_denied()
     }
 
-    /// The server refused the credentials, which does not reveal its era.
+    /// Whether the server refused the credentials. This does not reveal its era.
     pub(super) fn is_denied(&self) -> bool {
         matches!(self, Self::Refused(error) | Self::Rejected(error) if Denied::is(error))
     }

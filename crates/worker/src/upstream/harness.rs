@@ -352,7 +352,7 @@ impl CallLine for TestLine {
         method: Method,
         params: Option<RawJson>,
     ) -> Result<(), (Method, Option<RawJson>)> {
-        // Reports a full buffer, so that every notification waits.
+        // Reports a full buffer, so that every notification goes through `notify`.
         Err((method, params))
     }
 

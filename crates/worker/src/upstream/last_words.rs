@@ -8,8 +8,7 @@ use tokio::sync::Notify;
 const LINES: usize = 12;
 const LINE: usize = 500;
 
-/// A server's last stderr lines. They may hold secrets: show them only in logs and at the operator's
-/// terminal. Clones share the lines.
+/// A server's last stderr lines, which may hold secrets. Clones share the lines.
 #[derive(Clone, Default)]
 pub(crate) struct LastWords(Arc<(Mutex<VecDeque<String>>, Notify)>);
 

@@ -47,8 +47,8 @@ pub(crate) struct Launcher {
     pub(crate) transport: Box<dyn Transport>,
     pub(crate) subscriptions: Arc<Subscriptions>,
     pub(crate) closing: CancellationToken,
-    /// The detected era, which belongs to the program. Only the first connection probes, and the first after
-    /// a failure, because programs are updated.
+    /// The detected era, which all connections to a program share. Only the first connection
+    /// probes, and the first one after a failure, because programs are updated.
     detected: Mutex<DetectedEra>,
     pub(crate) restarts: AtomicU64,
     task_tools: Arc<TaskTools>,
@@ -183,8 +183,8 @@ impl Launcher {
             && error.may_come_of_opening()
         {
             // The message sent last may have caused the failure: `initialize`, or after `patience`
-            // `server/discover`. So the retry sends only the other one. If a retry with
-            // `initialize` failed before, it sends `server/discover`.
+            // `server/discover`. So the retry sends only the other message. If an earlier retry
+            // with `initialize` failed, this one sends `server/discover`.
             let other = if began.elapsed() < patience || detected.was_legacy {
                 Opening::Modern
             } else {

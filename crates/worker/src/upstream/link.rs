@@ -26,7 +26,7 @@ use super::throttle::Throttle;
 const REPLY: Duration = Duration::from_secs(1);
 const TAKES_IN: Duration = Duration::from_millis(100);
 
-/// A connection's sending side. Once the connection has ended, requests fail at once.
+/// Shoal's end of a connection. Once the connection has ended, requests fail at once.
 pub(crate) struct Link {
     pub(crate) pending: PendingRequests,
     pub(crate) subscriptions: Arc<Subscriptions>,

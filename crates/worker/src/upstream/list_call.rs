@@ -12,7 +12,7 @@ use crate::CallContext;
 /// Answers with all pages of the caller's own list.
 ///
 /// # Errors
-/// The server has forgotten the connection; another one may answer.
+/// The server has forgotten the connection; another connection may answer.
 pub(super) async fn answer(
     link: &Arc<Link>,
     list: List,

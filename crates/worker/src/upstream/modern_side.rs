@@ -94,8 +94,9 @@ impl ModernSide {
 
     /// Whether a call with this legacy outcome must run again here.
     ///
-    /// An error that names `InputRequiredResult` proves that the tool only asked. A generic error may be a
-    /// handler's fault, so a journaled call keeps it, and later calls of its tool run here.
+    /// An error that names `InputRequiredResult` proves that the tool only asked. A generic error
+    /// may be a handler's fault, so a journaled call keeps the error, and later calls of its tool
+    /// run here.
     pub(crate) fn is_wanted_by(&self, call: &Call, outcome: &CallOutcome) -> bool {
         let CallOutcome::Error(error) = outcome else {
             return false;

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::outgoing::WriteState;
 
-/// Maximum cancelled calls remembered per server. With more, the server may not ask any client.
+/// Maximum cancelled calls remembered per connection. With more, the server may ask no client there.
 const MAX_OWED: usize = 64;
 const MAX_HELD: usize = 8;
 const MAX_ELICITATIONS: usize = 16;
@@ -138,7 +138,7 @@ pub(crate) struct RegisteredRequest {
     pub(crate) outcome: oneshot::Receiver<RequestOutcome>,
 }
 
-/// Which clients a server must not ask while a cancelled call may still run.
+/// The clients that a server must not ask while a cancelled call may still run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Quarantine {
     None,
@@ -306,7 +306,8 @@ impl PendingRequests {
         }
     }
 
-    /// Drops progress if the call does not want it or is slow, because later progress supersedes it.
+    /// Passes progress to call `id`. Drops it if the call wants no progress or is slow, because
+    /// later progress supersedes it.
     pub(crate) fn progress(&self, id: u64, restore: impl FnOnce(RawJson) -> RawJson) {
         let state = self.state.lock();
         let call = state

@@ -256,7 +256,8 @@ impl Sessions {
                 .connection
                 .take_if(|connection| !connection.is_alive())
             {
-                // Without a reason, the server forgot the session, which is reopened at once.
+                // If there is no reason, the server forgot the session, and Shoal reopens it at
+                // once.
                 if let Some(reason) = connection.link.pending.ended() {
                     tracing::warn!(target: "shoal::upstream", %reason, "a session's connection is gone, and with it what its server remembered");
                     opened.failed();
@@ -321,7 +322,7 @@ impl Sessions {
     fn not_opened(&self, error: &StartError) -> CallFailure {
         let reason = error.to_string();
         match error {
-            // Other callers may still use the server, so this is not its failure.
+            // Other callers may still use the server, so this is no failure of the server.
             StartError::Refused(_) | StartError::Rejected(_)
                 if !self.launcher.transport.has_servers_of_their_own() =>
             {

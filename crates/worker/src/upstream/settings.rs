@@ -33,9 +33,7 @@ pub(crate) struct Settings {
     pub(crate) sessions: usize,
     pub(crate) session_idle: Duration,
     pub(crate) start_timeout: Duration,
-    /// How long `initialize` may stay unanswered before Shoal also sends `server/discover`.
     pub(crate) probe_timeout: Duration,
-    /// The first pause before a restart, doubled by each consecutive failure.
     pub(crate) restart_delay: Duration,
     pub(crate) max_restart_delay: Duration,
     pub(crate) headers: Vec<Arc<str>>,

@@ -37,7 +37,7 @@ pub(crate) trait Lead: Send + Sync + 'static {
     fn fails(&self, reason: &str, pause: Duration) -> bool;
 
     /// The server refuses requests that are not in a caller's name, so there is no lead. Returns
-    /// when the supervisor should try again.
+    /// when the supervisor should try again to open one.
     fn refused(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }
@@ -66,14 +66,13 @@ enum End {
     NotOpened(String, Prospect),
     /// The connection was ready and ended, perhaps because of a call, so other calls do not wait.
     Over(String),
-    /// The pool retires the connection.
     Retired,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Prospect {
     Open,
-    /// The next will fail unless somebody changes something.
+    /// The next attempt will fail unless somebody changes something.
     Poor,
 }
 
@@ -105,7 +104,8 @@ impl Supervisor {
 
     pub(crate) async fn run(mut self) {
         let settings = &self.launcher.settings;
-        // Separate delays, so that a server that callers end repeatedly may still fail to start once.
+        // Separate delays: if callers ended a server repeatedly, Shoal pauses only briefly after the
+        // first failed start.
         let [mut starting, mut running] = [(); 2].map(|()| RestartDelay::of(settings));
         let starts_it = self.launcher.transport.has_servers_of_their_own();
         let closing = self.launcher.closing.clone();
@@ -130,7 +130,8 @@ impl Supervisor {
             };
             let pause = delay.after_failure(began);
             let wait = if on_demand { Duration::ZERO } else { pause };
-            // With a server from the command line, the process ends within the first pause and reports the reason itself.
+            // With a server from the command line, the process ends within the first pause and
+            // reports the reason itself.
             let waits = self.catalog.is_none() && self.restarts() == 0;
             self.publish_failure(&reason, prospect, wait);
             if !waits {
@@ -359,7 +360,7 @@ impl Supervisor {
         End::Over(reason)
     }
 
-    /// Publishes the lists. Returns whether they changed.
+    /// Returns whether the lists changed.
     fn publish(&mut self, link: &Link, lists: &mut Lists) -> bool {
         self.tell_of(link, lists);
         let catalog = &mut lists.catalog;

@@ -39,7 +39,7 @@ async fn headers_of_callers_are_passed_on_where_they_are_named() {
         assert_eq!(call["authorization"], "Bearer a");
         assert_eq!(call["x-team"], "blue");
         assert_eq!(call["x-other"], Value::Null);
-        // Requests without a call are Shoal's own.
+        // Shoal reads lists in its own name, and opens a caller's legacy session in the caller's.
         let list = seen(&server, "tools/list").await;
         assert_eq!(list["authorization"], "Bearer shoal");
         if era == "legacy" {
@@ -179,7 +179,7 @@ async fn a_callers_token_is_traded_for_one_that_the_server_takes() {
                 "subject_token": "one",
                 "subject_token_type": "urn:ietf:params:oauth:token-type:access_token",
                 "audience": "the server",
-                // shoal:p%26ss
+                // The header encodes `shoal:p%26ss`.
                 "authorization": "Basic c2hvYWw6cCUyNnNz",
             })
         );
@@ -190,7 +190,6 @@ async fn a_callers_token_is_traded_for_one_that_the_server_takes() {
             called(&client("a", Some("three"))).await,
             "Bearer 3 for three"
         );
-        // Shoal reads the lists without a token.
         let list = seen(&server, "tools/list").await;
         assert_eq!(list["authorization"], Value::Null);
     }
@@ -238,7 +237,7 @@ async fn a_traded_token_that_the_server_does_not_take_is_traded_anew() {
     assert_ne!(call["authorization"], "Bearer 1 for one");
 }
 
-/// Shoal does not retry such a request, because the server would refuse the same token again.
+/// Shoal does not repeat a refused request, because the server would refuse the same token again.
 #[tokio::test]
 async fn a_caller_whose_token_is_refused_is_told_so() {
     for status in [401, 403] {

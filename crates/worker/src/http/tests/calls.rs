@@ -234,8 +234,8 @@ async fn arguments_and_the_operators_headers_travel_as_headers() {
 
 #[tokio::test]
 async fn a_cancelled_call_is_cancelled_at_the_server() {
-    // The second client has no session and can be asked, so its call gets a session at the server,
-    // which ends with the call.
+    // The second client has no session with Shoal, but supports elicitation. Its call therefore
+    // gets its own server session, which Shoal ends with the call.
     let clients = [
         Client::named("a"),
         Client::modern("b", r#"{"elicitation":{}}"#),

@@ -134,7 +134,6 @@ async fn streams_end_with_the_backend() {
     seen_where(&config, |seen| seen["open"] == 0).await;
 }
 
-/// Requests carry credentials, which must not go to another origin.
 #[tokio::test]
 async fn messages_go_to_no_other_origin() {
     let (_child, config) = server(&["--endpoint", "http://localhost:9/messages"]).await;

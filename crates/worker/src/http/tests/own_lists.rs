@@ -94,8 +94,8 @@ async fn a_server_that_lists_to_each_caller_is_watched_for_none() {
     }
 }
 
-/// The server announces the change on every connection. The order in which Shoal reads their lists
-/// must not matter.
+/// The server announces the change on every connection. The order in which Shoal reads the
+/// connections' lists must not matter.
 #[tokio::test]
 async fn what_a_server_adds_for_all_is_nobodys_own() {
     let server = Server::start(&[]).await;

@@ -34,7 +34,7 @@ impl Server {
         Self { url, child, flags }
     }
 
-    /// A restarted server has forgotten its sessions.
+    /// Kills the server, which then has no sessions when it comes again.
     pub(super) async fn stop(&mut self) {
         self.child.kill().await.unwrap();
     }

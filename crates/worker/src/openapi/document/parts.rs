@@ -31,7 +31,6 @@ pub(in crate::openapi) struct Parts {
 
 pub(super) struct Gathered {
     pub(super) root: Value,
-    /// Why parts are missing, by JSON Pointer.
     pub(super) missing: BTreeMap<String, String>,
 }
 

@@ -53,7 +53,7 @@ fn servers(root: &Map<String, Value>) -> Value {
     let scheme = ["https", "http"]
         .into_iter()
         .find(|known| schemes.iter().any(|scheme| scheme == known));
-    // Without a scheme, the document's own is used.
+    // Without `schemes`, the URL inherits the document's scheme.
     let scheme = scheme.map_or_else(String::new, |scheme| format!("{scheme}:"));
     let path = path.trim_start_matches('/');
     json!([{ "url": format!("{scheme}//{host}/{path}") }])

@@ -1,7 +1,7 @@
 use serde_json::{Map, Value};
 
 const DATA: [&str; 6] = ["const", "default", "enum", "example", "examples", "value"];
-/// Members whose own members the author names.
+/// Members whose keys are names that the document's author chose.
 const NAMED: [&str; 24] = [
     "$defs",
     "additionalOperations",
@@ -81,8 +81,8 @@ fn tidy(value: &mut Value, place: Place) {
     }
 }
 
-/// Writes missing scopes (`- scheme:`) as an empty list. Without the scheme, the empty requirement
-/// would allow calls without credentials.
+/// Writes missing scopes (`- scheme:`) as an empty list. Otherwise the scheme would be removed as
+/// `null`, and the empty requirement would allow calls without credentials.
 fn requirements(value: &mut Value) {
     for item in value.as_array_mut().into_iter().flatten() {
         for scopes in item.as_object_mut().into_iter().flat_map(Map::values_mut) {
@@ -93,7 +93,7 @@ fn requirements(value: &mut Value) {
     }
 }
 
-/// YAML reads `null` in `type: [string, null]` as a value.
+/// YAML reads the `null` of `type: [string, null]` as a null value, not as a type's name.
 fn kinds(value: &mut Value) {
     for kind in value.as_array_mut().into_iter().flatten() {
         if kind.is_null() {

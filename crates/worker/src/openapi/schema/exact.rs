@@ -47,7 +47,8 @@ impl Schemas<'_> {
                 converted.insert("$ref".into(), reference.into());
             }
             if self.document.version() == OpenApiVersion::V3_0 {
-                // OpenAPI 3.0 ignores siblings of a reference, but authors often mean these.
+                // OpenAPI 3.0 ignores siblings of a reference, but authors often mean `description`
+                // and `nullable`.
                 self.describe(members.get("description"), &mut converted)?;
                 return Ok(whole::finished(
                     converted,
@@ -157,7 +158,7 @@ impl Schemas<'_> {
         let required = required.iter().filter_map(Value::as_array).flatten();
         let required = required.filter_map(Value::as_str);
         let mut required: Vec<&str> = required.filter(|name| !hidden.contains(name)).collect();
-        // Draft-03 marks each required property itself.
+        // In draft-03, a property's own schema says that it is required.
         for (name, schema) in &shown {
             if whole::flag(schema, "required") && !required.contains(&name.as_str()) {
                 self.spend(name.len() + 3)?;

@@ -57,7 +57,7 @@ pub(super) fn types(value: Option<&Value>) -> Vec<&'static str> {
     let named = match value {
         Some(Value::String(name)) => vec![name.as_str()],
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
-        // YAML reads an unquoted `null` as a value.
+        // YAML reads an unquoted `null` as a null value.
         Some(Value::Null) => vec!["null"],
         _ => Vec::new(),
     };
@@ -109,7 +109,7 @@ fn count(value: &Value) -> Option<Value> {
         .filter(|it| it.fract() == 0.0 && *it >= 0.0)?;
     match number.as_u64() {
         Some(_) => Some(number),
-        // A count written as 5.0 is converted, and one too large to matter is left out.
+        // A count written as 5.0 is converted; a count too large to matter is left out.
         None => (whole <= 9_007_199_254_740_991.0).then(|| json!(whole as u64)),
     }
 }

@@ -54,7 +54,7 @@ impl Schemas<'_> {
         if !of_all.is_empty() {
             converted.insert("allOf".into(), Value::Array(of_all));
         }
-        // Several loose alternatives may fit.
+        // `oneOf` becomes `anyOf`, because several loose alternatives may fit.
         let mut of_any = self.listed(members.get("anyOf"), depth)?;
         of_any.extend(self.listed(members.get("oneOf"), depth)?);
         if !of_any.is_empty() {
@@ -89,7 +89,7 @@ impl Schemas<'_> {
         Ok(())
     }
 
-    /// Other choices may exist, so these become examples.
+    /// Other choices may exist, so the listed ones become examples.
     fn choices(
         &mut self,
         members: &Map<String, Value>,

@@ -3,13 +3,14 @@ use serde_json::Value;
 
 use crate::openapi::config::DeepLists;
 
-/// What is encoded in values, so that a value cannot leave its place.
+/// Characters to encode in a value, so that the value cannot leave its place.
 pub(super) const VALUE: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
-/// What is encoded if a value may have reserved characters: also those that would end it.
+/// Characters to encode in a value that may have reserved characters: also those that would end the
+/// value.
 const RESERVED: &AsciiSet = &VALUE
     .remove(b':')
     .remove(b'/')
@@ -24,7 +25,7 @@ const RESERVED: &AsciiSet = &VALUE
     .remove(b',')
     .remove(b';');
 
-/// The same in a path. Some servers drop the text after `;`, so it is encoded.
+/// Like `RESERVED`, but for paths. Some servers drop the text after `;`, so it is encoded.
 pub(super) const RESERVED_IN_PATH: &AsciiSet = &VALUE
     .remove(b':')
     .remove(b'@')

@@ -144,7 +144,6 @@ async fn credentials_go_only_where_the_operator_says() {
     };
     let state = running.state_where(told("no such security scheme")).await;
     assert!(state.catalog.is_none() && state.detail.unwrap().starts_with("cannot start: "));
-    // The operator's own file may name any server.
     let mut config = monitor.config();
     config.document = other.to_str().unwrap().to_owned();
     config.headers.insert("x-key".into(), Secret::new("x"));

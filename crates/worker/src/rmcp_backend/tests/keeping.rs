@@ -89,7 +89,6 @@ async fn a_refusal_reaches_the_tool_and_tells_why() {
 #[tokio::test]
 async fn without_a_session_or_with_a_bad_key_nobody_is_asked() {
     let client = Client::of(DemoServer::new()).await;
-    // Callers of 2026-07-28 have no session.
     let text_of = client
         .text("remember", json!({ "key": "k", "value": "v" }))
         .await;
@@ -107,7 +106,7 @@ async fn a_request_that_was_seen_and_not_answered_comes_again() {
     let id = remember.id;
     let mut first = client.start(remember).await;
     let (seen, ask, request) = numbered(&mut first).await;
-    // Attaches as the session's next owner. The former one was lost before it answered the request.
+    // Attaches like a session's next owner, whose predecessor was lost before it answered.
     let mut second = client
         .worker
         .attach(Attach::new(id, seen))

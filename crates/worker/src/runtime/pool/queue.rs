@@ -141,7 +141,7 @@ impl Queue {
         Some(displaced)
     }
 
-    /// Removes expired calls. If this empties the queue, the task that calls it stops.
+    /// Removes expired calls. If this empties the queue, the sweeping task stops.
     pub(super) fn expire(&mut self) -> Vec<BoxedCall> {
         let now = Instant::now();
         let mut expired = Vec::new();

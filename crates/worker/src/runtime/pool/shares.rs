@@ -1,4 +1,4 @@
-//! Counts actors per principal, if limited.
+//! Counts each principal's actors, if there is a limit.
 
 use shoal_ports::{Principal, PrincipalCounts};
 

@@ -1,7 +1,6 @@
 //! Polls a call for the first time in its caller's task.
 //!
-//! Many tools do not wait, and the hand-over to an actor would cost more than the rest of such a call. An
-//! actor continues a call that this first turn does not end.
+//! Many tools do not wait, and the hand-over to an actor would cost more than the rest of such a call.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -302,7 +302,7 @@ async fn refusal_of_a_journaled_call_is_final_for_its_binding() {
     busy.control.cancel("make room");
     outcome(&mut busy).await;
     until(|| worker.load().running == 0 && worker.load().queued == 0).await;
-    // The sender may have bound the call to another worker since.
+    // The refusal stays, because the sender may have bound the call to another worker since.
     assert_eq!(worker.start(bound.clone()).await.err(), refused);
     // A new binding under a later number is accepted.
     until(|| worker.ledger() != bound.ledger).await;
@@ -328,7 +328,7 @@ async fn a_call_that_is_only_attached_to_is_never_run() {
     };
     let cancelled = Some(CallFailure::Cancelled);
     assert_eq!(worker.start(attach_only.clone()).await.err(), cancelled);
-    // The start of a former owner, which arrives after that of the next one.
+    // A former owner's start may arrive after the next owner's.
     assert_eq!(worker.start(bound).await.err(), cancelled);
     assert_eq!(script.runs(), 0);
     let known = Call {
@@ -396,7 +396,7 @@ async fn control_of_a_reader_that_was_replaced_has_no_effect() {
     assert!(!first.control.answer(ask, roots()).await);
     first.control.cancel("its parking time is over");
     event(&mut second).await;
-    // A reader that left still controls the call until the next.
+    // A reader that left still controls the call until the next reader attaches.
     let control = second.control.clone();
     drop(second);
     assert!(control.answer(ask, roots()).await);

@@ -148,7 +148,6 @@ async fn panic_ends_one_call_and_nothing_else() {
     let worker = script.worker(small()).await;
     for _ in 0..3 {
         let mut running = worker.start(call()).await.unwrap();
-        // A panic is the tool's error. A failure would count against the worker.
         let CallOutcome::Error(error) = outcome(&mut running).await else {
             panic!("expected the tool's own error");
         };
@@ -207,8 +206,8 @@ async fn a_withdrawn_call_that_is_safe_to_repeat_runs_anew_when_it_is_sent_again
     let call = repeatable();
     let mut first = worker.start(call.clone()).await.unwrap();
     event(&mut first).await;
-    // A session that can open no stream does this, and tells the client that the call did not run.
-    // So the client may send it again.
+    // A session cancels its call like this if it can open no stream for the call's events. Its
+    // client learns that the call did not run, and may send the call again.
     first
         .control
         .cancel("no stream could be opened for its events");

@@ -116,7 +116,7 @@ async fn a_call_whose_deadline_comes_before_its_turn_is_refused_at_once() {
     until(|| script.runs() == 1).await;
     let _waits = worker.start(call()).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
-    // With one place, no end for a second and one waiting call, a call must wait for at least 2 s.
+    // The only place has ended no call for 1 s, and one call waits, so a third waits at least 2 s.
     let within = |seconds| Call {
         deadline: Instant::now() + Duration::from_secs(seconds),
         ..call()

@@ -181,7 +181,7 @@ async fn those_who_wait_for_their_share_do_not_keep_others_from_idle_places() {
     for at in 0..4 {
         of_alice.push(pool.start("alice", &format!("a{at}")).await.unwrap());
     }
-    // After so long without an end, the estimated wait exceeds the deadline.
+    // No call ends for so long that the estimated wait exceeds the deadline.
     tokio::time::sleep(Duration::from_secs(59)).await;
     let hurried = Call {
         deadline: Instant::now() + Duration::from_secs(1),

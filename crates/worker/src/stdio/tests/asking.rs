@@ -310,7 +310,7 @@ async fn a_sessions_process_ends_when_it_is_idle_but_not_during_a_call() {
     running
         .call(&busy, "echo", json!({ "text": "it runs" }))
         .await;
-    // By the order of use, the idle process would be the last to end.
+    // This makes the idle process the one used last. It must end first nevertheless.
     let idle_pid = pid(&idle).await.to_string();
     eventually("the idle process is over", || !is_running(&idle_pid)).await;
     assert!(is_running(&busy_pid) && !hanging.is_finished());
@@ -362,7 +362,7 @@ async fn a_sessions_process_that_dies_is_started_again() {
         matches!(died, CallFailure::OutcomeUnknown { .. }),
         "{died:?}"
     );
-    // The next call waits for the process.
+    // The caller's next call waits for its new process.
     text(&running.call(&a, "pid", json!({})).await);
     assert_eq!(
         text(&running.call(&b, "pid", json!({})).await),

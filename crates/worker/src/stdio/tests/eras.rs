@@ -178,7 +178,7 @@ async fn a_server_that_was_asked_for_the_other_era_may_ask_by_requests() {
     assert_eq!(answer["action"], "accept", "{answer}");
 }
 
-/// When the server says so, its process already accepts calls.
+/// When the server says that it has the modern era, its process already accepts calls.
 #[tokio::test]
 async fn a_server_that_says_late_that_it_has_the_other_era_may_ask_by_requests() {
     let (mut config, trace) = dual();

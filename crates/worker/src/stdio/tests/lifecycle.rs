@@ -162,8 +162,8 @@ async fn a_caller_that_ends_processes_beside_others_soon_ends_only_its_own() {
 #[tokio::test]
 async fn failed_starts_are_repeated_until_one_succeeds() {
     let counter = scratch("starts");
-    // The first start fails in both eras and in two plainer forms, the second in both eras. Then the server
-    // refuses the modern era, and succeeds in a plainer form and in the newest.
+    // Five attempts crash: four of the first start (both eras, two plainer forms) and one of the
+    // second. Then the server refuses the modern era, and accepts a plainer form and the newest.
     let flags = ["--fail-starts", counter.to_str().unwrap(), "5"];
     let running = TestBackend(std::sync::Arc::new(StdioBackend::start(fixture(
         "legacy.py",

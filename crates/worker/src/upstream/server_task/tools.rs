@@ -9,8 +9,8 @@ const MOST: usize = 10_000;
 pub(crate) struct TaskTools(RwLock<HashSet<String>>);
 
 impl TaskTools {
-    /// Replaces the known names of task-only tools. Marks their tasks as optional in `tools`, because Shoal
-    /// calls them for all clients.
+    /// Replaces the known names of task-only tools. Marks the tasks of these tools as optional in
+    /// `tools`, because Shoal calls such tools for all clients.
     pub(crate) fn learn(&self, tools: &mut [RawJson]) {
         let mut found = HashSet::new();
         for tool in tools {

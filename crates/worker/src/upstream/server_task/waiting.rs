@@ -1,7 +1,6 @@
 //! Tasks of 2025-11-25.
 //!
-//! `tasks/result` waits for the task's end, while `tasks/get` checks that the server still knows it. If the
-//! server answers `tasks/result` early, Shoal polls `tasks/get`.
+//! If the server answers `tasks/result` before the task's end, Shoal polls `tasks/get`.
 
 use std::sync::Arc;
 use std::time::Duration;
