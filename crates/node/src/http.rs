@@ -226,8 +226,8 @@ impl<S: RequestService> Acceptor<S> {
         }
     }
 
-    /// Accepts the connections that wait in the operating system's queue, beyond the limit, and serves one
-    /// request of each. Closing the listener would reset them, and their clients could not know whether their
+    /// Accepts the connections that wait in the operating system's queue, even beyond the connection limit, and serves
+    /// one request of each. Closing the listener would reset them, and their clients could not know whether their
     /// requests ran.
     async fn serve_last_connections(self) {
         let last = LastConnections::of(self.listener);

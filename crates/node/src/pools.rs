@@ -150,7 +150,7 @@ impl Pools {
         running.chain(&state.leaving).cloned().collect()
     }
 
-    /// Whether the configuration has only these pools.
+    /// Whether the configuration has no other pools than these.
     pub(crate) fn wants_only(&self, these: &BTreeSet<String>) -> bool {
         let state = self.0.state.lock();
         state.wanted.keys().all(|name| these.contains(name))
@@ -177,7 +177,7 @@ impl Pools {
     ///
     /// # Cancel safety
     ///
-    /// If it is dropped, some pools may have changed.
+    /// If the future is dropped, some pools may have changed.
     pub(crate) async fn apply(
         &self,
         wanted: &BTreeMap<String, Pool>,

@@ -160,7 +160,7 @@ fn check_headers(file: &Path, pool: &Pool, is_worker: bool) -> Result<(), String
             return Err(format!("{} cannot be read: {error}", headers.display()));
         }
     };
-    // A symbolic link could lead elsewhere. Kubernetes' links in a volume stay in it.
+    // A symbolic link could lead elsewhere. The links that Kubernetes makes in a volume stay in that volume.
     let directory = match file.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),

@@ -80,7 +80,7 @@ impl<S: RequestService> Protocols<S> {
             // the time of a head, from its first byte.
             .header_read_timeout(limits.idle_timeout.max(limits.header_timeout))
             .max_buf_size(limits.header_bytes.max(LEAST_BUFFER));
-        // With any maximum, even the default one, hyper fills a table of that size for each request.
+        // Calling `max_headers`, even with hyper's default, makes hyper fill a table of that size for each request.
         if limits.headers != HYPER_HEADERS {
             http1.max_headers(limits.headers);
         }

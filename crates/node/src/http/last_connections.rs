@@ -16,7 +16,7 @@ const HANDSHAKES: Duration = Duration::from_millis(250);
 
 pub(super) struct LastConnections {
     listener: TcpListener,
-    /// Whether the listener begins handshakes.
+    /// Whether the listener still begins handshakes.
     is_open: bool,
 }
 

@@ -101,8 +101,8 @@ impl PeerCheck {
         u64::try_from(count).unwrap_or(u64::MAX)
     }
 
-    /// Once the process `has_served`, a single peer that has always distrusted it is ignored, because that peer may be
-    /// wrong.
+    /// Once the process `has_served`, a single peer that has always distrusted the process does not count, because that
+    /// peer may be wrong.
     pub(super) fn verdict(&self, has_served: bool) -> Verdict {
         let trust = self.trust();
         let outvoted = trust.distrusted.len() > 1 || trust.distrusted.iter().any(|peer| peer.lost);

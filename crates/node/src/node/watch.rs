@@ -21,8 +21,8 @@ use crate::pools::Pools;
 use crate::reload::{ConfigurationReport, ConfigurationState};
 use crate::storage::Storage;
 
-/// How long a starting worker stays unready while it is not linked to every node. Afterwards, the missing node may be
-/// dead.
+/// How long a starting worker stays unready while it is not linked to every node. A node that is still missing after
+/// this time may be dead.
 const JOINED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The state of a node while it runs and shuts down.

@@ -119,7 +119,7 @@ impl Bridge {
         }
     }
 
-    /// Decides by the version in `_meta`, where requests of a session may name a legacy one.
+    /// Decides by the version in `_meta`. There, a request of a legacy session may name a legacy version.
     fn is_modern(&self, request: &Request) -> bool {
         let meta = RequestMeta::of(request.params.as_ref());
         let Some(version) = meta.protocol_version else {

@@ -50,7 +50,8 @@ impl Legacy {
         self.session.is_open()
     }
 
-    /// Sends a request. Waits for the answer to `initialize` before other messages, because they need its session.
+    /// Sends a request. Waits for the answer to `initialize` before other messages, because they need the session that
+    /// `initialize` opens.
     pub(super) async fn request(self: &Arc<Self>, request: &Request, text: Bytes) {
         let in_flight = match self.in_flight.begin(&request.id) {
             Ok(in_flight) => in_flight,

@@ -36,7 +36,7 @@ impl Modern {
         })
     }
 
-    /// Returns the requests in flight without subscriptions, which do not end by themselves.
+    /// Returns the requests in flight, except subscriptions, which do not end by themselves.
     pub(super) fn in_flight(&self) -> &InFlightRequests {
         &self.in_flight
     }

@@ -14,7 +14,7 @@ const RULES: &[(&str, &str)] = &[(
     r#"[{ name = "all", effect = "allow" }, { name = "ask", effect = "ask", tools = ["increment_counter"] }]"#,
 )];
 const TOOL: &str = "increment_counter";
-/// The first result is a question. The client calls again with the answer.
+/// A tool whose first result is a question. The client calls the tool again with the answer.
 const ROUNDS: &str = "test_input_required_result_elicitation";
 
 async fn counted(server: &Server) -> u64 {

@@ -15,7 +15,7 @@ pub(crate) struct Ended {
     pub(crate) code: i32,
 }
 
-/// Types the value of a key when a question ends in that key, in order.
+/// Waits for the first text of each pair in `answers` to appear, and then types the second text, in order.
 pub(crate) async fn at_a_terminal(words: &[&str], answers: &[(&str, &str)]) -> Ended {
     let pty = openpty(None, None).unwrap();
     let mut command = shoal(words);

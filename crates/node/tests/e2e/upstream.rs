@@ -1,4 +1,4 @@
-//! One Shoal is in front of others.
+//! Tests one Shoal in front of others.
 
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -16,7 +16,7 @@ use super::{Legacy, Pending};
 /// The pause before a retry if the server names none.
 pub(super) const RETRY: Duration = Duration::from_secs(1);
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(15);
-/// How long to retry a stream that cannot be resumed.
+/// How long to retry the resumption of a stream.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(300);
 
 pub(super) struct Cursor {

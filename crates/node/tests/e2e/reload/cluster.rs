@@ -1,4 +1,4 @@
-//! The pools are in another process than the edge.
+//! Tests reloads with the pools in another process than the edge.
 
 use std::net::TcpListener;
 use std::process::Stdio;
