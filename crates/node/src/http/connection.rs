@@ -164,7 +164,8 @@ impl<S: RequestService> Protocols<S> {
         }
     }
 
-    /// Returns whether the connection is HTTP/2, or `None` on a timeout.
+    /// Returns whether the connection is HTTP/2. `None` if its first bytes are late, or the connection or its TLS
+    /// handshake fails.
     async fn open(&self, stream: TcpStream, writing: &Writing) -> Option<(bool, Wire)> {
         let socket = |stream| Socket::new(stream, writing.clone(), self.write_timeout);
         let Some(tls) = &self.tls else {

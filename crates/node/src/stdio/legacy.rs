@@ -166,7 +166,7 @@ impl Legacy {
         let (head, body) = reply.into_parts();
         let error = match collect(body).await {
             Ok(text) => {
-                // Drops responses to requests of another POST.
+                // Drops a body that answers none of this POST's requests.
                 if answers(&text).any(|id| pending.has(&id)) {
                     self.deliver(text.clone(), &mut pending).await;
                 }
@@ -181,7 +181,7 @@ impl Legacy {
         self.fail(&mut pending, &error).await;
     }
 
-    /// Marks the answered requests. Drops text that is not a message.
+    /// Delivers messages to the client, and marks the requests that they answer. Drops text that is not a message.
     async fn deliver(&self, text: Bytes, pending: &mut Pending) {
         let Some(messages) = messages(&text) else {
             tracing::debug!("the server sent what is no message");

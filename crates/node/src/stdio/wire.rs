@@ -80,7 +80,7 @@ pub(super) fn unanswered(error: &SendError) -> RpcError {
     }
 }
 
-/// The error of a connection that broke before the answer to `what`.
+/// Returns the error of a request whose outcome is unknown for the reason `what`.
 pub(super) fn outcome_unknown(what: &str) -> RpcError {
     RpcError::new(
         code::OUTCOME_UNKNOWN,

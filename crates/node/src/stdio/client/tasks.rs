@@ -59,7 +59,7 @@ impl Client {
         self.about_task("tasks/cancel", id).await.map(drop)
     }
 
-    /// Answers the task's questions. Each request has a time limit, but the task has none.
+    /// Follows the task to its end, and answers its questions. Each request has a time limit, but the task has none.
     pub(crate) async fn follow(&mut self, id: &str) -> Result<Followed, ClientError> {
         let mut task = self.about_task("tasks/get", id).await?;
         let (mut status, mut answered) = (Value::Null, HashSet::new());
