@@ -51,7 +51,7 @@ use exchange::{Exchange, InProcess, RemoteExchange};
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Creates the reader of a bridge's settings, which rejects a configuration without pools.
+/// Creates the reader of a bridge's settings. Without `--url`, the reader rejects a configuration without pools.
 pub fn reader(stdio: &Stdio, program: &Program, environment: &Environment) -> ConfigReader {
     let (check, given) = (program.check(), stdio.pools.clone());
     let is_remote = stdio.url.is_some();

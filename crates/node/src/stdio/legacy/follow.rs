@@ -34,7 +34,7 @@ impl Default for Cursor {
 }
 
 impl Legacy {
-    /// Reads the stream to its end, so that the connection can be reused.
+    /// Reads the stream to its end, even after the last response, so that the connection can be reused.
     pub(super) async fn follow(&self, mut events: Events, mut pending: Pending) {
         let mut cursor = Cursor::default();
         loop {
