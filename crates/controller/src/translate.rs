@@ -1,5 +1,3 @@
-//! Translates one object into a pool, or into a refusal.
-
 use shoal_telemetry::metrics::DiscoveryRefusal as Reason;
 use url::Url;
 

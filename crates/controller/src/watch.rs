@@ -1,5 +1,3 @@
-//! Watches the Kubernetes objects at the API server.
-
 mod objects;
 mod source;
 
