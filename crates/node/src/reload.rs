@@ -215,7 +215,7 @@ impl Reloads {
     }
 }
 
-/// Applies changed quotas. Returns whether they changed.
+/// Returns whether the quotas changed.
 fn take_quotas(quotas: &mut Option<(Quotas, Vec<QuotaConfig>)>, next: &[QuotaConfig]) -> bool {
     match quotas {
         Some((quotas, known)) if known != next => {

@@ -34,7 +34,6 @@ impl LastConnections {
         }
     }
 
-    /// Accepts all connections, and closes the listener.
     pub(super) async fn each(self, mut take: impl FnMut(TcpStream)) {
         if !self.is_open {
             let settled = Instant::now() + HANDSHAKES;

@@ -151,7 +151,7 @@ impl Watch {
             .collect()
     }
 
-    /// `None` if this process is the whole server, without other nodes.
+    /// `None` without other nodes, and for a process that only has workers.
     pub(crate) fn shared_membership(&self) -> Option<&Membership> {
         let membership = self.membership.as_ref()?;
         (!membership.alone).then_some(membership)

@@ -1,4 +1,4 @@
-//! Carries a session over POSTs and resumable streams.
+//! Carries the client's legacy session over POSTs and resumable streams.
 
 mod follow;
 mod listen;

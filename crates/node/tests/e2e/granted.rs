@@ -26,7 +26,7 @@ const RULES: &str = r#"[
     { name = "notes", effect = "allow", resources = ["*"], when = '"read" in scopes' },
 ]"#;
 
-/// One person has a full and an empty grant.
+/// Two tokens of one person: `strong` has the scopes and the claim of the rules, `weak` has neither.
 struct Granting {
     issuer: AuthorizationServer,
     strong: String,

@@ -112,7 +112,6 @@ async fn a_call_that_runs_ends_as_it_began() {
     server.wait_for_readiness(200).await;
     std::fs::write(&second, "").unwrap();
     assert_eq!(text(&asked.await.unwrap()), new);
-    // Both processes and the worker of the pool are gone.
     for process in [old, new] {
         until(async || !Path::new(&format!("/proc/{process}")).exists()).await;
     }
