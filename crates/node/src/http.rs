@@ -227,8 +227,7 @@ impl<S: RequestService> Acceptor<S> {
     }
 
     /// Accepts the connections that wait in the operating system's queue, even beyond the connection limit, and serves
-    /// one request of each. Closing the listener would reset them, and their clients could not know whether their
-    /// requests ran.
+    /// one request of each.
     async fn serve_last_connections(self) {
         let last = LastConnections::of(self.listener);
         last.each(|stream| {

@@ -221,8 +221,8 @@ pub(crate) fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<Bound> 
         .with_context(|| format!("cannot listen on {address} ({setting}; port 0 takes a free one)"))
 }
 
-/// Returns the edge for operators' calls, or why operators cannot call tools here. If clients need a token, the console
-/// needs one too, because it must not give access without a token.
+/// Returns why operators cannot call tools here, if so. If clients need a token, the console needs one too, because it
+/// must not give access without a token.
 fn operator_calls(settings: &Settings, edge: Option<&EdgeService>) -> OperatorCalls {
     let server = &settings.server;
     if !server.console_calls {

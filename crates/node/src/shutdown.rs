@@ -3,8 +3,7 @@
 //! If nodes share a store, the other nodes take over the sessions with their running calls at once. Clients then resume
 //! their streams at other edges, and this node waits only for what cannot be resumed. With the embedded store, calls
 //! finish before the streams end; Shoal stops overdue calls and answers them. Workers end before sessions, so that the
-//! journal records stopped calls. Idle HTTP/1.1 connections close last, because closing them can lose a request on its
-//! way.
+//! journal records stopped calls. Clients' connections close after the calls.
 
 mod single_streams;
 

@@ -21,8 +21,8 @@ pub(super) struct LastConnections {
 }
 
 impl LastConnections {
-    /// Stops the listener from beginning handshakes, if the operating system can do this. Clients try again after a
-    /// second, and learn then that nobody listens.
+    /// Stops new handshakes, if the operating system can do this. Clients try again after a second, when nobody listens
+    /// any more.
     pub(super) fn of(listener: TcpListener) -> Self {
         let stopped = stop_handshakes(&listener);
         if let Err(error) = &stopped {

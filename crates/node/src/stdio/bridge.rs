@@ -69,8 +69,8 @@ impl Bridge {
         }
     }
 
-    /// Answers an overlong request with an error, which has no id if the bridge cannot find the request's. Sends the
-    /// server an error in place of an overlong response, so that the server does not wait.
+    /// Answers an overlong request with an error, without an id if the bridge cannot find it. Replaces an overlong
+    /// response by an error, so that the server does not wait.
     pub(super) async fn too_long(&self, ends: &Ends, limit: usize) {
         let error = RpcError::new(
             code::INVALID_REQUEST,

@@ -11,7 +11,6 @@ pub(super) type Spare = Arc<Mutex<Option<Link>>>;
 
 /// On drop, passes its link to the next check through `spare`. Without `spare`, the link ends.
 pub(super) struct LinkInUse {
-    /// Present until the drop.
     link: Option<Link>,
     spare: Option<Spare>,
 }

@@ -194,7 +194,6 @@ impl WorkerListener {
         self.link_with(setting).await
     }
 
-    /// Time limit for a worker that dials or leaves.
     pub(super) fn long(&self) -> Duration {
         self.patience * LONG
     }
