@@ -119,7 +119,8 @@ impl Bridge {
         }
     }
 
-    /// Decides by the version in `_meta`. There, a request of a legacy session may name a legacy version.
+    /// Decides by the version in `_meta`, where a request of a legacy session may name a legacy version. Without a
+    /// version, decides by the method.
     fn is_modern(&self, request: &Request) -> bool {
         let meta = RequestMeta::of(request.params.as_ref());
         let Some(version) = meta.protocol_version else {

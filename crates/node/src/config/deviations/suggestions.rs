@@ -62,7 +62,7 @@ impl Suggestions {
             .iter()
             .filter(|setting| setting.last().is_some_and(|last| plain(last) == plain(key)));
         let same: Vec<Vec<String>> = same.map(|setting| as_in(setting, &keys)).collect();
-        // Suggest no setting below a name that operators choose if the name that is meant is unknown, such as a pool's.
+        // Suggest no setting whose path still has a placeholder, such as a setting of an unknown pool.
         let same: Vec<Vec<String>> = same
             .into_iter()
             .filter(|it| !it.iter().any(|key| key == ANY))
