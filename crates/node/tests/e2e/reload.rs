@@ -66,7 +66,7 @@ async fn pools_come_change_and_go_and_no_client_notices() {
         until(async || seen.call("other_variable", "FORM").await == "three").await;
     })
     .await;
-    // The notification of the first change has arrived before this one.
+    // The stream's first message announces the first change.
     let told = stream.message().await;
     assert_eq!(told["method"], "notifications/tools/list_changed");
     assert_eq!(seen.call("same_process", "").await, pid);

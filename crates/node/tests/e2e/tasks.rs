@@ -135,7 +135,7 @@ async fn a_task_asks_whoever_watches_it_at_a_terminal() {
         assert!(ended.shown.contains(part), "{part}: {}", ended.shown);
     }
 
-    // Started at a terminal, so the client declares elicitation.
+    // This command starts at a terminal, so the client declares elicitation.
     let words = [
         "call",
         "--url",

@@ -24,7 +24,7 @@ pub(crate) async fn at_a_terminal(words: &[&str], answers: &[(&str, &str)]) -> E
         .stderr(Stdio::from(pty.slave))
         .stdout(Stdio::piped());
     let child = command.spawn().unwrap();
-    // The command has the terminal open too.
+    // The command also holds the terminal open, so the reads below would not end.
     drop(command);
     let mut terminal = File::from(pty.master);
     let mut keyboard = terminal.try_clone().unwrap();
