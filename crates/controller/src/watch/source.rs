@@ -38,7 +38,7 @@ impl Source {
         self.objects.bytes().max(listing)
     }
 
-    /// Applies an event within `room` bytes. Returns whether the objects changed.
+    /// Applies an event within `room` bytes. Returns whether the objects may have changed.
     pub(super) fn see(
         &mut self,
         (kind, api_version): (Kind, &str),
