@@ -1,5 +1,3 @@
-//! The settings of the controller (`[discovery.kubernetes]`).
-
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -157,8 +157,8 @@ impl Controller {
             tokio::select! {
                 Ok(()) = leadership.changed() => {
                     let now = *leadership.borrow_and_update();
-                    // The attempts to take or renew the Lease send this change. A new leader publishes at once, and a
-                    // failed turn is repeated.
+                    // Each attempt to take or renew the Lease sends this change. A new leader publishes at once. After
+                    // a failed turn, the controller repeats the turn.
                     let begins = now.leads() && now.term != term;
                     if !begins && self.report.lock().trouble.is_none() {
                         continue;

@@ -1,5 +1,3 @@
-//! The kinds of objects that can be servers.
-
 use kube::core::{ApiResource, GroupVersionKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

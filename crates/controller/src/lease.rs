@@ -27,7 +27,7 @@ impl Leadership {
         self.until.is_some_and(|until| until > Instant::now())
     }
 
-    /// Waits until another controller holds the Lease, or the Lease expires.
+    /// Waits until this controller no longer holds the Lease, or the Lease expires.
     pub(crate) async fn lost(mut leadership: watch::Receiver<Self>) {
         loop {
             let Some(until) = leadership.borrow_and_update().until else {
@@ -46,11 +46,11 @@ pub(crate) struct Election {
     leases: Api<Lease>,
     config_maps: Api<ConfigMap>,
     name: String,
-    /// The ConfigMap that owns the Lease: Kubernetes deletes the Lease with it.
+    /// The ConfigMap that owns the Lease: if the ConfigMap is deleted, Kubernetes deletes the Lease too.
     owner: String,
     me: String,
     duration: Duration,
-    /// The holder that was last seen, its renewal time by its own clock, and when this controller saw it.
+    /// The last seen holder, the renewal time by the holder's clock, and when this controller first saw both.
     seen: Option<(String, Option<MicroTime>, Instant)>,
     renewed: Option<Instant>,
     term: u64,
@@ -113,7 +113,7 @@ impl Election {
         }
         let now = Some(MicroTime(Timestamp::now()));
         let is_new = holder != self.me;
-        // Round up, so that others do not take the Lease over before it ends at this controller.
+        // Round up, so that other controllers do not take over the Lease while this one still leads.
         let seconds = self.duration.as_millis().div_ceil(1000);
         let seconds = i32::try_from(seconds).unwrap_or(i32::MAX);
         lease.spec = Some(LeaseSpec {
@@ -157,7 +157,8 @@ impl Election {
         Ok(lease)
     }
 
-    /// Whether the holder has not renewed the Lease for its duration. Uses only this controller's clock.
+    /// Whether the holder has not renewed the Lease for the Lease's duration. Measures the time by this controller's
+    /// clock.
     fn has_died(&mut self, holder: &str, spec: &LeaseSpec) -> bool {
         let lasts = spec
             .lease_duration_seconds

@@ -1,5 +1,3 @@
-//! The metrics of the controller.
-
 use std::sync::Arc;
 
 use parking_lot::Mutex;

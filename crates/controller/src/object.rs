@@ -38,8 +38,8 @@ pub(crate) struct Object {
     /// When the object was created, in RFC 3339, which sorts chronologically.
     pub(crate) created: String,
     pub(crate) leaving: bool,
-    /// The value of the label `shoal.dev/server`. A Service is a server if it is `true`, and an operator's object is
-    /// none if it is `false`.
+    /// The value of the label `shoal.dev/server`. A Service is a server only with the value `true`. An operator's
+    /// object is a server unless the value is `false`.
     pub(crate) server: Option<String>,
     /// Shoal's annotations, without the prefix.
     pub(crate) annotations: BTreeMap<&'static str, String>,
@@ -57,7 +57,7 @@ pub(crate) enum What {
 pub(crate) struct Service {
     /// Whether the Service is only an external name.
     pub(crate) external: bool,
-    /// Whether a selector chooses the Service's pods. Otherwise, users write the addresses.
+    /// Whether a selector chooses the Service's pods. Without a selector, users choose the addresses.
     pub(crate) selects: bool,
     pub(crate) ports: Vec<Port>,
 }
@@ -103,7 +103,7 @@ impl Object {
         })
     }
 
-    /// Returns the value of an annotation, by its name without the prefix.
+    /// Takes the name without the prefix.
     pub(crate) fn annotation(&self, name: &str) -> Option<&str> {
         self.annotations.get(name).map(String::as_str)
     }

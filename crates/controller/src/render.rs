@@ -1,5 +1,3 @@
-//! Renders the texts of the ConfigMap and the Secret.
-
 use std::collections::BTreeMap;
 use std::path::Path;
 

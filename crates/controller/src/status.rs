@@ -1,5 +1,3 @@
-//! The controller's report for operators (`/status`).
-
 use std::time::SystemTime;
 
 use serde::{Serialize, Serializer};

@@ -55,8 +55,9 @@ impl Tokens {
 
     /// Reads the keys that are new or were last read at least `every` ago. If rereading fails for a passing reason (see
     /// [`is_final`]), the known token stays. A key that was never read counts as missing after [`ATTEMPTS`] consecutive
-    /// failures, if the controller's own Secret can be read. If even that fails, no Secret can be read for now, and a
-    /// new leader would otherwise unpublish all pools with tokens.
+    /// failures, if the controller's own Secret can be read. If that Secret cannot be read either, the key does not
+    /// count as missing. Otherwise, a new leader would unpublish all pools with tokens while the API server reads no
+    /// Secrets.
     ///
     /// # Errors
     ///
@@ -75,7 +76,8 @@ impl Tokens {
             read.is_none_or(|read| read.elapsed() >= self.every)
         };
         let mut due: Vec<SecretKey> = wanted.iter().filter(due).cloned().collect();
-        // Keys that failed go last, so that they cannot delay the others until the turn's time limit.
+        // Read the keys that failed last, so that they cannot use up the turn's time limit before the other keys are
+        // read.
         due.sort_by_key(|key| self.failures.get(key).copied());
         let client = self.client.clone();
         let reading = due.into_iter().map(|key| {
@@ -160,8 +162,8 @@ async fn fetch(client: Client, key: &SecretKey) -> Result<Result<Secret, String>
     }
 }
 
-/// Whether an error status stays if the request is repeated. A missing login, timeouts, too many requests and server
-/// errors may pass.
+/// Whether a repeated request would get the same error status. Server errors and the statuses 401, 408 (timeout) and
+/// 429 (too many requests) may pass.
 fn is_final(code: u16) -> bool {
     (400..500).contains(&code) && !matches!(code, 401 | 408 | 429)
 }
@@ -171,7 +173,7 @@ fn is_final(code: u16) -> bool {
 /// # Errors
 ///
 /// Returns why there is no usable token. The message contains nothing from the Secret, because everyone who can read
-/// the object's Events sees it.
+/// the object's Events sees the message.
 fn token(key: &SecretKey, secret: Option<v1::Secret>) -> Result<Secret, String> {
     let name = &key.secret;
     // A missing Secret gets the same message, so that Events do not reveal which Secrets exist.

@@ -1,5 +1,3 @@
-//! Translates one object into a pool, or into a refusal.
-
 use shoal_telemetry::metrics::DiscoveryRefusal as Reason;
 use url::Url;
 
@@ -128,7 +126,8 @@ fn of_service(object: &Object, service: &Service) -> Result<String, Refusal> {
     ))
 }
 
-/// Returns the port that an annotation names. Otherwise, returns the port `mcp`, the only TCP port, or the port `http`.
+/// Returns the port that the annotation `port` names. Without this annotation, returns the port `mcp`, the only TCP
+/// port, or the port `http`.
 fn port<'a>(object: &Object, service: &'a Service) -> Result<&'a Port, Refusal> {
     let tcp = |port: &&Port| matches!(port.protocol.as_str(), "" | "TCP");
     let mut ports = service.ports.iter().filter(tcp);

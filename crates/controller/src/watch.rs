@@ -1,5 +1,3 @@
-//! Watches the Kubernetes objects at the API server.
-
 mod objects;
 mod source;
 
@@ -62,7 +60,7 @@ pub struct SourceReport {
 enum End {
     /// The cluster lacks the kind.
     Missing,
-    /// Limits left out objects, which may fit by now.
+    /// Limits left out objects that may fit by now.
     ListAgain,
 }
 
@@ -184,8 +182,7 @@ impl Sources {
         source.is_some_and(|it| it.listing.is_none() && !it.objects.left_out().is_empty())
     }
 
-    /// Applies an event to a source. Its objects may take the bytes that the same kind's objects in other namespaces
-    /// leave.
+    /// Applies an event to a source. The source's objects may take the bytes that the kind's other sources leave.
     fn apply(&self, id: &(Kind, String), api_version: &str, event: Event<DynamicObject>) {
         let mut known = self.known.lock();
         let others = known
@@ -285,7 +282,7 @@ mod tests {
         })
     }
 
-    /// Applies events until an object is left out. Returns the number of objects before it.
+    /// Adds objects until one is left out. Returns the number of objects that fitted.
     fn fill(
         sources: &Sources,
         namespace: &str,

@@ -24,7 +24,7 @@ pub use front::Front;
 
 /// Reports a node's state to operators.
 pub trait Observed: Send + Sync + 'static {
-    /// Whether the node wants traffic, and why not.
+    /// Returns whether the node wants traffic, or why it does not.
     fn readiness(&self) -> Readiness;
     /// Returns the node's current state.
     fn report(&self) -> StatusReport;

@@ -111,7 +111,7 @@ fn show(tool: &str, result: &Value, output: Output) -> Result<(), Failure> {
     Err(Failure::shown(format!("{tool} {reason}")))
 }
 
-/// Whether the result mentions elicitation. In a tool's error, this suggests that the client could not be asked.
+/// Whether the result mentions elicitation. In a tool's error, this suggests that the tool could not ask the user.
 fn names_elicitation(result: &Value) -> bool {
     let blocks = result["content"].as_array().into_iter().flatten();
     let mut texts = blocks.filter_map(|block| block["text"].as_str());

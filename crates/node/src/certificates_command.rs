@@ -54,7 +54,7 @@ struct Wanted {
 ///
 /// # Errors
 /// If a name is invalid, the place cannot be read or written, the authority is missing or unusable, or a certificate is
-/// for other names. All of this is found before anything is written.
+/// for other names. Only a failed write leaves a part of the certificates written.
 pub async fn run(command: &cli::Certificates) -> Result<(), Failure> {
     let names = wanted(command)?;
     let place = match (&command.to, &command.secrets) {
@@ -95,7 +95,7 @@ pub async fn run(command: &cli::Certificates) -> Result<(), Failure> {
 
 fn wanted(command: &cli::Certificates) -> Result<BTreeMap<String, Vec<String>>, Failure> {
     let member = &command.name;
-    // The certificate could not contain another name, such as an IP address, as a DNS name.
+    // The certificate contains the name as a DNS name, so an IP address is invalid.
     if DnsName::try_from(member.as_str()).is_err() {
         return Err(Failure::usage(format!(
             "--name {member}: it must be a DNS name, such as shoal or mcp.example.com"

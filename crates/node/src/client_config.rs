@@ -58,8 +58,8 @@ pub enum Credential {
 
 const NO_LOGIN: &str = "`shoal stdio` cannot log in: replace YOUR_TOKEN by an access token of the authorization server. After the token expires, replace it again.";
 
-/// Returns the configurations of all known clients for the endpoint, with placeholders for a token that the client
-/// cannot get itself and for the path of `shoal` on the client's machine. Empty for an invalid URL.
+/// Returns the configurations of all known clients for the endpoint, with placeholders for the path of `shoal` on the
+/// client's machine, and for a token if the client cannot get one itself. Empty for an invalid URL.
 pub fn setups(url: &str, credential: Credential) -> Vec<ClientSetup> {
     let header = Header {
         name: "Authorization".to_owned(),

@@ -128,8 +128,8 @@ impl Failure {
         print::plain_lines(&format!("shoal: {:#}\n", self.error))
     }
 
-    /// Prints the reason to standard error. If the caller requested JSON and standard output is empty, also prints it
-    /// there.
+    /// Prints the reason to standard error, and, if the caller requested JSON and standard output is empty, to standard
+    /// output as JSON.
     pub fn report(&self, output: Output) -> ExitCode {
         let line = (!self.told).then(|| self.line());
         let mut object =

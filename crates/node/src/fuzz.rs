@@ -5,7 +5,7 @@ pub fn settings(text: &str) {
     let _ = crate::config::fuzz::read(text);
 }
 
-/// Parses an HTTP/1.1 connection, however the bytes are split.
+/// Parses HTTP/1.1 bytes, and checks that the result does not depend on how the bytes are split.
 pub fn http_framing(data: &[u8]) {
     crate::http::fuzz::framing(data);
 }

@@ -39,7 +39,7 @@ use last_connections::LastConnections;
 pub use secure::HttpTls;
 
 const BACKLOG: u32 = 4096;
-/// How long a connection that was accepted just before the shutdown may take to send its request. Clients on busy
+/// How long the last connections may take to send a request after the server has begun to close. Clients on busy
 /// machines take some hundred milliseconds.
 const LAST_REQUEST: Duration = Duration::from_secs(1);
 /// Pause after `accept` ran out of file descriptors or memory.
@@ -226,9 +226,8 @@ impl<S: RequestService> Acceptor<S> {
         }
     }
 
-    /// Accepts the connections that wait in the operating system's queue, beyond the limit, and serves one
-    /// request of each. Closing the listener would reset them, and their clients could not know whether their
-    /// requests ran.
+    /// Accepts the connections that wait in the operating system's queue, even beyond the connection limit, and serves
+    /// one request of each.
     async fn serve_last_connections(self) {
         let last = LastConnections::of(self.listener);
         last.each(|stream| {

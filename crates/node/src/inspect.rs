@@ -158,9 +158,9 @@ pub(crate) async fn sample(watch: Weak<Watch>) {
         let Some(watch) = watch.upgrade() else {
             return;
         };
-        // If the clock was set back, the recorder has ended this step already.
         let length = Recorder::STEP.as_secs();
         let over = (unix().as_secs() / length).saturating_sub(1) * length;
+        // If the clock was set back, the recorder has ended this step already.
         if over <= ended {
             continue;
         }

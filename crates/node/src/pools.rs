@@ -150,7 +150,7 @@ impl Pools {
         running.chain(&state.leaving).cloned().collect()
     }
 
-    /// Whether the configuration has only these pools.
+    /// Whether the configuration has no other pools than these.
     pub(crate) fn wants_only(&self, these: &BTreeSet<String>) -> bool {
         let state = self.0.state.lock();
         state.wanted.keys().all(|name| these.contains(name))
@@ -177,7 +177,7 @@ impl Pools {
     ///
     /// # Cancel safety
     ///
-    /// If it is dropped, some pools may have changed.
+    /// If the future is dropped, some pools may have changed.
     pub(crate) async fn apply(
         &self,
         wanted: &BTreeMap<String, Pool>,
@@ -243,7 +243,7 @@ impl Pools {
             })
         };
         let mut needed: Vec<&String> = changed.iter().filter(needs).collect();
-        // The program's own server can be started only once, so it goes last, when nothing can fail any more.
+        // The program's own server can be started only once, so start it last, when no other backend can fail.
         needed.sort_by_key(|name| wanted[*name].backend.is_handler());
         let mut made = BTreeMap::new();
         for name in needed {
@@ -327,7 +327,8 @@ impl Pools {
         self.configure(name, Some(settings));
         let mut former = running.into_iter().flatten();
         let mut workers = Vec::new();
-        // A worker refuses calls once it has a backend that is still starting, so the ready backends come first.
+        // A worker refuses calls once it has a backend that is still starting, so the former workers get the ready
+        // backends.
         for backend in form.ready_first() {
             let worker = match former.next() {
                 Some(worker) => {

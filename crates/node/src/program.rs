@@ -59,7 +59,8 @@ impl Default for Program {
 }
 
 impl Program {
-    /// Runs the process's command. Takes over signals, logging and telemetry until the process ends.
+    /// Runs the process's command. A command that serves takes over signals, logging and telemetry until the process
+    /// ends.
     pub fn run(self) -> ExitCode {
         let matches = self.command().get_matches();
         let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
@@ -149,7 +150,8 @@ impl Program {
         }
     }
 
-    /// Returns a check of the settings. It fails if a pool needs an embedded server that this program lacks.
+    /// Returns a check of the settings, which fails if this process would run a pool whose embedded server the program
+    /// lacks.
     pub(crate) fn check(
         &self,
     ) -> impl Fn(&Settings) -> Result<(), Failure> + Send + Sync + 'static {

@@ -168,8 +168,8 @@ impl Reloads {
         let read = read_rules(self.rules.as_ref())
             .await
             .map_err(|error| format!("{error:#}"))?;
-        // `apply` calls this after removed pools have stopped taking calls and before new pools take any, so that a
-        // pool's calls get only the rules that were written with it.
+        // `apply` calls `put_in_force` after removed pools have stopped taking calls and before new pools take any, so
+        // that a pool's calls get only the rules that were written with it.
         let mut quotas = false;
         let put_in_force = || {
             quotas = take_quotas(&mut self.quotas, &next.settings.quotas);
@@ -215,7 +215,7 @@ impl Reloads {
     }
 }
 
-/// Applies changed quotas. Returns whether they changed.
+/// Returns whether the quotas changed.
 fn take_quotas(quotas: &mut Option<(Quotas, Vec<QuotaConfig>)>, next: &[QuotaConfig]) -> bool {
     match quotas {
         Some((quotas, known)) if known != next => {

@@ -1,5 +1,5 @@
-//! Stores the offers of pools that may have no worker (`pools.<name>.scale_to_zero`), so that a node that starts
-//! without one still lists them.
+//! Stores the offers of pools that may have no worker (`pools.<name>.scale_to_zero`), so that a node that starts while
+//! a pool has no worker still lists the pool.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

@@ -33,7 +33,8 @@ pub(crate) const ADMIN_CONNECTIONS: usize = 64;
 /// The pool that is served if there is neither a configuration file nor another pool.
 const DEMO_POOL: &str = "demo";
 
-/// Creates the reader of a server's settings, which rejects a configuration file without pools.
+/// Creates the reader of a server's settings. For a worker without `discovery.file`, the reader rejects a configuration
+/// file without pools.
 pub fn reader(serve: &Serve, program: &Program, environment: &Environment) -> ConfigReader {
     let (check, given) = (program.check(), serve.pools.clone());
     let accept = move |loaded: &mut Loaded| {
@@ -220,8 +221,8 @@ pub(crate) fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<Bound> 
         .with_context(|| format!("cannot listen on {address} ({setting}; port 0 takes a free one)"))
 }
 
-/// Fails if operators may not call tools. If clients need a token, the console needs one too, because it must not give
-/// access without a token.
+/// Returns why operators cannot call tools here, if so. If clients need a token, the console needs one too, because it
+/// must not give access without a token.
 fn operator_calls(settings: &Settings, edge: Option<&EdgeService>) -> OperatorCalls {
     let server = &settings.server;
     if !server.console_calls {

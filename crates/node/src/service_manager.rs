@@ -77,7 +77,8 @@ impl ServiceManager {
         }
     }
 
-    /// Sends keep-alives twice per watchdog interval, but only if each of the runtime's threads completes a task.
+    /// Sends keep-alives twice per watchdog interval, each after the runtime has completed as many tasks as it has
+    /// threads.
     async fn tell_life(&self) {
         let (Some(_), Some(watchdog)) = (&self.socket, self.watchdog) else {
             return pending().await;

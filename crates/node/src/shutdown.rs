@@ -1,9 +1,9 @@
 //! Shuts a node down in steps, each with a deadline.
 //!
-//! Nodes that share the store take the sessions with their running calls at once. Clients then resume their streams at
-//! other edges, and this node waits only for what cannot be resumed. With the embedded store, calls finish before
-//! clients are sent away; overdue calls are stopped and answered. Workers end before sessions, so that the journal
-//! records stopped calls. Idle HTTP/1.1 connections close last, because closing them can lose a request on its way.
+//! If nodes share a store, the other nodes take over the sessions with their running calls at once. Clients then resume
+//! their streams at other edges, and this node waits only for what cannot be resumed. With the embedded store, calls
+//! finish before the streams end; Shoal stops overdue calls and answers them. Workers end before sessions, so that the
+//! journal records stopped calls. Clients' connections close after the calls.
 
 mod single_streams;
 

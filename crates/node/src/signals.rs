@@ -1,4 +1,5 @@
-//! SIGTERM and SIGINT start the shutdown, and the second one ends the process. SIGHUP reloads the configuration.
+//! SIGTERM or SIGINT starts the shutdown, and a second one of these signals ends the process at once. SIGHUP reloads
+//! the configuration.
 
 use std::io;
 use std::time::Duration;

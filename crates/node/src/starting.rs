@@ -8,8 +8,8 @@ use tokio::time::sleep;
 
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Why a starting process cannot serve yet. It waits for the store without a time limit; its supervisor decides when to
-/// give up.
+/// Why a starting process cannot serve yet. The process waits for the store without a time limit; its supervisor
+/// decides when to give up.
 #[derive(Default)]
 pub struct Starting {
     waiting: Mutex<Option<StoreWait>>,

@@ -51,7 +51,7 @@ use exchange::{Exchange, InProcess, RemoteExchange};
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Creates the reader of a bridge's settings, which rejects a configuration without pools.
+/// Creates the reader of a bridge's settings. Without `--url`, the reader rejects a configuration without pools.
 pub fn reader(stdio: &Stdio, program: &Program, environment: &Environment) -> ConfigReader {
     let (check, given) = (program.check(), stdio.pools.clone());
     let is_remote = stdio.url.is_some();
@@ -72,7 +72,7 @@ pub fn reader(stdio: &Stdio, program: &Program, environment: &Environment) -> Co
     ConfigReader::new(&program.settings, file, environment, stdio.flags(), accept)
 }
 
-/// Serves the client on the standard streams until it closes standard input or a signal arrives.
+/// Serves the client on the standard streams until the client closes one of them or a signal arrives.
 ///
 /// # Errors
 /// If the server cannot be built, or the URL or token cannot be used.
@@ -213,8 +213,8 @@ async fn begin(
     }
 }
 
-/// Waits for the pools, because clients of stdio list tools once. After the end of the input, waits for `patience` at
-/// most.
+/// Waits for the pools, because clients of stdio list tools once. After the end of the input, waits only while lines
+/// remain, and for `patience` at most.
 async fn wait_until_ready(node: &Node, lines: &mpsc::Receiver<Line>, patience: Duration) {
     let mut deadline = Instant::now() + READY_WITHIN;
     let mut is_closed = false;

@@ -22,7 +22,7 @@ impl Storage {
     /// Opens the store. Waits while Redis is unreachable.
     ///
     /// # Errors
-    /// If the URL is invalid.
+    /// If the store cannot be opened for another reason, such as an invalid URL.
     pub(crate) async fn open(settings: &Settings, starting: &Starting) -> anyhow::Result<Self> {
         let streams = &settings.streams;
         if settings.node.store.is_memory() {
@@ -51,7 +51,7 @@ impl Storage {
         }
     }
 
-    /// Reports the store's health. `unwritten` says why the store refused the node's last heartbeat.
+    /// `unwritten` says why the store refused the node's last heartbeat.
     pub(crate) fn health(&self, unwritten: Option<String>) -> StoreHealth {
         let (kind, trouble) = match self {
             Self::Memory(_) => (MEMORY, None),

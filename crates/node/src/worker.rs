@@ -20,8 +20,8 @@ pub struct ClusterWorker {
 }
 
 impl ClusterWorker {
-    /// Starts the configured pools, and links them to the cluster's nodes. The environment (`SHOAL_…`) and its file
-    /// override the settings.
+    /// Starts the configured pools, and links them to the cluster's nodes. The environment (`SHOAL_…`) and the file
+    /// that it names override the program's settings.
     ///
     /// # Errors
     /// If the settings are invalid or name another role than worker, or the handler cannot be started.

@@ -1,4 +1,4 @@
-//! A server that asks its user during a call, for clients of every protocol revision.
+//! A server that asks the user during a call, for clients of every protocol revision.
 //!
 //! `cargo run --example booking -- serve`, and then: `shoal call book '{"restaurant":"Pesto"}'`
 

@@ -1,5 +1,5 @@
-//! A server with state: each session has a game, which every worker of the pool finds. A worker may end between two
-//! moves.
+//! A stateful server: each session has a game. A worker may end between two moves, because every worker of the pool can
+//! continue the game.
 //!
 //! `cargo run --example nim`, or see `examples/rust-server/README.md`
 

@@ -70,7 +70,7 @@ impl ServerHandler for Notes {
     }
 }
 
-/// Runs when the process begins to serve, for example to connect to a database.
+/// Runs when the process begins to serve. A server could connect to a database here.
 async fn notes() -> Result<Notes, std::io::Error> {
     Ok(Notes {
         tools: Notes::tools(),

@@ -1,6 +1,7 @@
 //! A server with a tool that answers at once, and one that reports progress and can be cancelled.
 //!
-//! `cargo run --example weather` serves it at http://127.0.0.1:8080/mcp, `… -- stdio` to the client that starts it.
+//! `cargo run --example weather` serves clients at http://127.0.0.1:8080/mcp. With `-- stdio`, the program serves the
+//! client that starts it.
 
 use std::process::ExitCode;
 use std::time::Duration;

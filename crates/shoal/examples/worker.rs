@@ -1,5 +1,5 @@
-//! A worker inside another program. `cargo run --example worker -- HOST:PORT` joins the cluster of the node at this
-//! address.
+//! A worker inside another program. `cargo run --example worker -- HOST:PORT` joins the cluster of the node at
+//! `HOST:PORT`.
 
 use std::time::Duration;
 

@@ -11,8 +11,8 @@ use shoal_node::program::{PoolHandler, Program, StartHandler};
 use shoal_node::worker::ClusterWorker;
 use shoal_worker::{Backend, RmcpBackend};
 
-/// Describes a server before it starts. Operators override its values by a configuration file, by variables (`SHOAL_…`)
-/// and by flags.
+/// Describes a server before it starts. Operators override the builder's values by a configuration file, by variables
+/// (`SHOAL_…`) and by flags.
 #[must_use = "a server that is not started does nothing"]
 pub struct Builder {
     start: StartHandler,
@@ -73,20 +73,21 @@ impl Builder {
         self
     }
 
-    /// Sets how many calls a process runs at once (`pools.<pool>.concurrency`). Further calls queue, and are refused
-    /// when the queue is full.
+    /// Sets how many calls a process runs at once (`pools.<pool>.concurrency`). Further calls wait in a queue. When the
+    /// queue is full, Shoal refuses calls.
     pub fn capacity(mut self, calls: usize) -> Self {
         self.capacity = Some(calls);
         self
     }
 
-    /// Sets how long calls may continue when the process is told to end (`shutdown.calls`).
+    /// Sets how long running calls may continue after the shutdown begins (`shutdown.calls`).
     pub fn drain(self, limit: Duration) -> Self {
         let limit = format!("{}ms", limit.as_millis());
         self.set("shutdown.calls", &limit)
     }
 
-    /// Adds an edge or session node, as `HOST:PORT`, that the worker joins. One is enough: it announces the others.
+    /// Adds an edge or session node, as `HOST:PORT`, that the worker joins. One node is enough, because it announces
+    /// the others.
     pub fn join(mut self, node: impl Into<String>) -> Self {
         self.nodes.push(node.into());
         self
@@ -110,7 +111,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// If a setting is invalid or the server cannot be created.
+    /// Fails if a setting is invalid or the server cannot be created.
     pub async fn start(self) -> Result<ClusterWorker, Failure> {
         let program = self.set("node.roles", "['worker']").into_program();
         ClusterWorker::start(program).await

@@ -38,7 +38,7 @@ where
     Builder::new(start)
 }
 
-/// Creates a worker for a cluster of other processes: [`Builder::join`] them.
+/// Creates a worker for a cluster. [`Builder::join`] names the nodes to join.
 pub fn worker(handler: impl ServerHandler) -> Builder {
     server(handler).set("node.roles", "['worker']")
 }

@@ -1,5 +1,3 @@
-//! Tests of the pools and refusals that objects result in.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 

@@ -17,9 +17,9 @@ pub(super) struct Source {
     pub(super) version: String,
     /// Whether the objects were listed once, or the kind is missing, or the API server refuses to list it.
     pub(super) listed: bool,
-    /// How often the cluster lacked the kind in a row, and how often the API server refused to list it. A complete list
-    /// resets both.
+    /// Number of consecutive times that the cluster lacked the kind.
     pub(super) missing: usize,
+    /// Number of times that the API server refused to list the kind since the last complete list.
     pub(super) refused: usize,
     pub(super) trouble: Option<String>,
 }
@@ -38,7 +38,7 @@ impl Source {
         self.objects.bytes().max(listing)
     }
 
-    /// Applies an event within `room` bytes. Returns whether the objects changed.
+    /// Applies an event within `room` bytes. Returns whether the objects may have changed.
     pub(super) fn see(
         &mut self,
         (kind, api_version): (Kind, &str),

@@ -83,7 +83,7 @@ impl Api {
         }
     }
 
-    /// Answers the next `times` requests of this method and path with a status.
+    /// Answers the next `times` requests of this method and path with the status `code`.
     pub(crate) fn fail(&self, method: &str, path: &str, times: usize, code: u16) {
         let key = (method.to_owned(), path.to_owned());
         (self.state.lock().unwrap().failing_at).insert(key, (times, code));
@@ -110,7 +110,6 @@ impl Api {
         Some(*code)
     }
 
-    /// Whether requests of this method and path still fail.
     pub(crate) fn fails(&self, method: &str, path: &str) -> bool {
         let key = (method.to_owned(), path.to_owned());
         let state = self.state.lock().unwrap();

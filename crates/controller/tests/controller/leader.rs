@@ -1,5 +1,3 @@
-//! Tests of the election.
-
 use std::time::Duration;
 
 use serde_json::json;

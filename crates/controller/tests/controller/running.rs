@@ -61,7 +61,7 @@ impl Running {
     }
 }
 
-/// Waits for a condition. The time limit only ends failing tests.
+/// The time limit only ends failing tests.
 pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let wait = async {
         while !is_so() {

@@ -1,5 +1,3 @@
-//! Tests of tokens in Secrets.
-
 use serde_json::json;
 use shoal_controller::KubernetesConfig;
 

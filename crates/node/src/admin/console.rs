@@ -42,9 +42,9 @@ pub struct Console {
 }
 
 impl Console {
-    /// Builds a console for `fleet`. Requests need `token`, or the token of one of `operators`. Without tokens, the
-    /// console is closed if other machines could reach it through `listen` and `hosts`. `calls` runs tools; clients
-    /// connect to `endpoint`.
+    /// Builds a console for `fleet`. Requests of the API need `token`, or the token of one of `operators`. Without
+    /// tokens, the console is closed if other machines could reach it through `listen` and `hosts`. `calls` runs tools;
+    /// clients connect to `endpoint`.
     pub fn new(
         fleet: Arc<Fleet>,
         calls: OperatorCalls,

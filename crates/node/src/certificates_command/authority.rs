@@ -89,7 +89,7 @@ impl Authority {
     /// Checks the files of a certificate for `names`.
     ///
     /// # Errors
-    /// The files are a sound certificate for other names.
+    /// If the files are a sound certificate for other names.
     pub(super) fn standing(&self, files: &Files, names: &[String]) -> anyhow::Result<Standing> {
         standing::of(files, names, &self.der)
     }

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 
 use super::{CERTIFICATE, Files, Found, ISSUED_BY, KEY};
 
-/// Only the user may read the files, because their holder may join the cluster.
+/// Only the user may read the files, because anyone who has them may join the cluster.
 const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
 
@@ -83,7 +83,8 @@ fn write(directory: &Path, files: &Files) -> io::Result<()> {
             fs::set_permissions(directory, Permissions::from_mode(DIRECTORY_MODE))?;
         }
     }
-    // Writes the key first. If this run is killed then, the next run makes the authority's certificate with this key.
+    // Write the key first. If this run is killed after the authority's key, the next run makes the certificate for this
+    // key.
     for (name, content) in files.iter().rev() {
         // A rename is atomic. A killed run may leave the temporary file.
         let beside = directory.join(format!(".{name}.new"));

@@ -52,7 +52,7 @@ impl Validity {
 /// Decides whether to keep a certificate that `authority` should have issued for `names`.
 ///
 /// # Errors
-/// It is a sound certificate of this authority for other names.
+/// If the files are a sound certificate of this authority for other names.
 pub(super) fn of(
     files: &Files,
     names: &[String],

@@ -41,7 +41,7 @@ pub(crate) fn pool_change(now: &Pool, next: &Pool) -> Option<PoolChange> {
     })
 }
 
-/// Whether the backend has to make other tools. Only an OpenAPI backend makes just the chosen tools.
+/// Whether the backend must make its tools again, because an OpenAPI backend makes only the chosen tools.
 fn makes_other_tools(now: &Pool, next: &Pool) -> bool {
     let chosen = |pool: &Pool| (pool.tools.allow.clone(), pool.tools.deny.clone());
     matches!(next.backend, Backend::OpenApi(_)) && chosen(now) != chosen(next)
@@ -62,7 +62,7 @@ pub(crate) fn at_next_start(now: &Loaded, next: &Loaded) -> Vec<String> {
     let (shown_now, shown_next) = (shown(&now.settings), shown(&next.settings));
     let mut differing = BTreeSet::new();
     differences(&mut Vec::new(), &shown_now, &shown_next, &mut differing);
-    // The shown settings hide all secrets alike, so compare the given values for these.
+    // The shown settings hide all secrets alike, so compare the given values of secrets.
     let mut given = BTreeSet::new();
     differences(&mut Vec::new(), &now.given.0, &next.given.0, &mut given);
     let hidden = |path: &Vec<String>| [&shown_now, &shown_next].iter().any(|t| hides(t, path));

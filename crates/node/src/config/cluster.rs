@@ -51,7 +51,7 @@ impl Cluster {
     /// The address that serves other machines without TLS.
     pub(super) fn plaintext_to_others(&self) -> Option<SocketAddr> {
         let address = self.listen.filter(|address| !address.ip().is_loopback())?;
-        // Another rule reports an incomplete table.
+        // Another rule reports an incomplete `cluster.tls`.
         matches!(self.tls.files(), Ok(None)).then_some(address)
     }
 }

@@ -134,8 +134,8 @@ pub(crate) fn understand(name: &str, table: Value) -> Result<Pool, String> {
 ///
 /// # Errors
 ///
-/// If the headers are missing, which would delay all pools, or are not in a file of their own in the directory of
-/// `file`.
+/// If a worker cannot read the headers file, which would delay all pools, or if the headers are not in a file of their
+/// own in the directory of `file`.
 fn check_headers(file: &Path, pool: &Pool, is_worker: bool) -> Result<(), String> {
     let Backend::Http(http) = &pool.backend else {
         return Ok(());
@@ -160,7 +160,7 @@ fn check_headers(file: &Path, pool: &Pool, is_worker: bool) -> Result<(), String
             return Err(format!("{} cannot be read: {error}", headers.display()));
         }
     };
-    // A symbolic link could lead elsewhere. Kubernetes' links in a volume stay in it.
+    // A symbolic link could lead elsewhere. The links that Kubernetes makes in a volume stay in that volume.
     let directory = match file.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),

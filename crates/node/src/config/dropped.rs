@@ -43,7 +43,6 @@ impl Dropped {
         }
     }
 
-    /// Whether an item of the list was removed.
     pub(super) fn took_from(&self, path: &SettingPath) -> bool {
         self.0.contains_key(path)
     }

@@ -1,4 +1,4 @@
-//! Reads the process environment. No other file of Shoal does.
+//! Reads settings from the process environment.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -21,7 +21,7 @@ pub struct Environment {
     pub config_file: Option<PathBuf>,
     /// The token in [`TOKEN`].
     pub token: Option<String>,
-    /// Settings by name, so that a whole table comes before its members.
+    /// Settings in the order of their names, so that a whole table comes before its members.
     pub variables: Vec<Variable>,
     /// Names with Shoal's prefix that set nothing.
     pub unread: Vec<String>,

@@ -9,8 +9,8 @@ use super::setting_path::SettingPath;
 use super::{Backend, PortTls, Role, SecretSource, Settings};
 use crate::given;
 
-/// Finds files and programs that this machine lacks. Where an operator only checks a configuration, they may be
-/// missing. A process that needs one fails to start, or retries.
+/// Finds files and programs that this machine lacks. They may be missing where an operator only checks a configuration.
+/// A process that needs one fails to start, or retries.
 pub(super) fn absent(settings: &Settings, layers: &Layers) -> Vec<Finding> {
     let mut named = Named::default();
     named.of_ports(settings);

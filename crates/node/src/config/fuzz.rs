@@ -1,5 +1,3 @@
-//! For `scripts/fuzz`, only with `--cfg fuzzing`.
-
 use std::path::Path;
 
 use super::layers::Layers;

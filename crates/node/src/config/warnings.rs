@@ -116,7 +116,7 @@ fn own_keys(settings: &Settings) -> Option<String> {
     })
 }
 
-/// The cluster trusts every process that joins.
+/// Without mutual TLS, the cluster trusts every process that joins.
 fn open_cluster(settings: &Settings) -> Option<String> {
     let address = settings.cluster.listen?;
     let tls = settings.cluster.tls.files().ok().flatten();

@@ -82,7 +82,7 @@ fn asked() -> Result<Option<String>, Failure> {
     Ok((!token.is_empty()).then(|| token.to_owned()))
 }
 
-/// Turns the terminal's echo off until it is dropped.
+/// Turns the terminal's echo off until this value is dropped.
 struct Hidden(Termios);
 
 impl Hidden {

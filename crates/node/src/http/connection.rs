@@ -80,7 +80,7 @@ impl<S: RequestService> Protocols<S> {
             // the time of a head, from its first byte.
             .header_read_timeout(limits.idle_timeout.max(limits.header_timeout))
             .max_buf_size(limits.header_bytes.max(LEAST_BUFFER));
-        // With any maximum, even the default one, hyper fills a table of that size for each request.
+        // Calling `max_headers`, even with hyper's default, makes hyper fill a table of that size for each request.
         if limits.headers != HYPER_HEADERS {
             http1.max_headers(limits.headers);
         }
@@ -164,7 +164,8 @@ impl<S: RequestService> Protocols<S> {
         }
     }
 
-    /// Returns whether the connection is HTTP/2, or `None` on a timeout.
+    /// Returns whether the connection is HTTP/2. `None` if its first bytes are late, or the connection or its TLS
+    /// handshake fails.
     async fn open(&self, stream: TcpStream, writing: &Writing) -> Option<(bool, Wire)> {
         let socket = |stream| Socket::new(stream, writing.clone(), self.write_timeout);
         let Some(tls) = &self.tls else {

@@ -129,7 +129,7 @@ struct OneConnection {
 }
 
 impl Requests {
-    /// Waits for an answer. The connection is not idle until this answer is dropped. The answer announces the
+    /// Waits for an answer. The connection counts as busy until the answer is dropped. The answer announces the
     /// connection's end if the server drains, or if the client has not sent the whole request.
     pub(super) async fn answer<B>(
         &self,

@@ -1,5 +1,3 @@
-//! For `scripts/fuzz`, with `--cfg fuzzing` only.
-
 use super::framing::{Fault, Framing};
 
 pub(crate) fn framing(data: &[u8]) {

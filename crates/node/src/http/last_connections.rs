@@ -17,13 +17,13 @@ const HANDSHAKES: Duration = Duration::from_millis(50);
 
 pub(super) struct LastConnections {
     listener: TcpListener,
-    /// Whether the listener begins handshakes.
+    /// Whether the listener still begins handshakes.
     is_open: bool,
 }
 
 impl LastConnections {
-    /// Stops the listener from beginning handshakes, if the operating system can do this. Clients try again after a
-    /// second, and learn then that nobody listens.
+    /// Stops new handshakes, if the operating system can do this. Clients try again after a second, when nobody listens
+    /// any more.
     pub(super) fn of(listener: TcpListener) -> Self {
         let stopped = stop_handshakes(&listener);
         if let Err(error) = &stopped {
@@ -35,7 +35,6 @@ impl LastConnections {
         }
     }
 
-    /// Accepts all connections, and closes the listener.
     pub(super) async fn each(self, mut take: impl FnMut(TcpStream)) {
         if !self.is_open {
             let settled = Instant::now() + HANDSHAKES;

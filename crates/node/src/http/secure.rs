@@ -37,7 +37,7 @@ impl HttpTls {
         }
     }
 
-    /// Accepts a connection. `None` if the handshake fails.
+    /// `None` if the client sends no TLS, or the handshake fails or takes too long.
     pub(super) async fn accept(
         &self,
         stream: TcpStream,

@@ -32,8 +32,8 @@ pub(super) struct WatchedStream {
     /// Replaces hyper's own refusal, which has no body.
     refusal: Option<Bytes>,
     ended: bool,
-    /// Set once the client has closed its sending side. hyper must not see this before the answer, because it would
-    /// drop the request.
+    /// Set once the client has closed its sending side. hyper must not see this end before the answer, because hyper
+    /// would drop the request.
     half_closed: Option<HalfClosed>,
 }
 
@@ -112,7 +112,7 @@ impl WatchedStream {
         self.stream
     }
 
-    /// Drops what the client still sends, so that it reads its answer.
+    /// Reads and drops what the client still sends, so that the close does not lose the answer.
     pub(super) async fn linger(mut self, ended: &hyper::Result<()>) {
         // hyper's refusal does not reveal where the request ends.
         let unclear = self.refusal.is_some();

@@ -16,8 +16,8 @@ const AT_ONCE: usize = 4;
 const ROUNDS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(5)];
 const NAMED: usize = 3;
 
-/// Counts the peers with which a TLS handshake failed. Ignores handshakes on the listener, because anyone could make
-/// the process unready by connections that it refuses.
+/// Dials peers, and judges by the TLS handshakes whether they accept this process. Ignores handshakes on the listener,
+/// where anyone could cause failures and so make the process unready.
 pub(super) struct PeerCheck {
     tls: Tls,
     links: LinkConfig,
@@ -29,7 +29,7 @@ pub(super) struct PeerCheck {
 pub(super) enum Verdict {
     Good,
     Unasked,
-    /// TLS fails with some peers, but works with others.
+    /// TLS fails with some peers, but the process stays ready.
     Partly(String),
     CutOff(String),
 }
@@ -101,8 +101,8 @@ impl PeerCheck {
         u64::try_from(count).unwrap_or(u64::MAX)
     }
 
-    /// Once the process `has_served`, a single peer that has always distrusted it is ignored, because that peer may be
-    /// wrong.
+    /// Once the process `has_served`, a single peer that has always distrusted the process does not count, because that
+    /// peer may be wrong.
     pub(super) fn verdict(&self, has_served: bool) -> Verdict {
         let trust = self.trust();
         let outvoted = trust.distrusted.len() > 1 || trust.distrusted.iter().any(|peer| peer.lost);

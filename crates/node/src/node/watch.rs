@@ -21,8 +21,8 @@ use crate::pools::Pools;
 use crate::reload::{ConfigurationReport, ConfigurationState};
 use crate::storage::Storage;
 
-/// How long a starting worker stays unready while it is not linked to every node. Afterwards, the missing node may be
-/// dead.
+/// How long a starting worker stays unready while it is not linked to every node. A node that is still missing after
+/// this time may be dead.
 const JOINED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The state of a node while it runs and shuts down.
@@ -151,7 +151,7 @@ impl Watch {
             .collect()
     }
 
-    /// `None` if this process is the whole server, without other nodes.
+    /// `None` without other nodes, and for a process that only has workers.
     pub(crate) fn shared_membership(&self) -> Option<&Membership> {
         let membership = self.membership.as_ref()?;
         (!membership.alone).then_some(membership)
@@ -206,7 +206,8 @@ impl Watch {
         wants
     }
 
-    /// A node that TLS cuts off from all others is unready even after it has served, because the others can replace it.
+    /// A node that TLS cuts off from all others becomes unready, even if it has served (see `PeerCheck::verdict`),
+    /// because the others can replace it.
     fn see_peers(&self, wants: &mut Readiness) {
         let Some(peers) = &self.peers else {
             return;
@@ -273,8 +274,9 @@ fn quotas(settings: &Settings, storage: &Storage, membership: Option<&Membership
 
 impl Observed for Watch {
     /// A node is ready when it is a member, knows the pools' tools, sees a session node, and its workers are linked. A
-    /// rollout therefore keeps the old process until the new one can replace it. Later outages elsewhere do not make it
-    /// unready: all nodes would leave the balancer at once, and clients would get no helpful error.
+    /// rollout therefore keeps the old process until the new one can replace it. In a cluster, later outages elsewhere
+    /// do not make a node without workers unready: all nodes would leave the balancer at once, and clients would get no
+    /// helpful error.
     fn readiness(&self) -> Readiness {
         let wants = self.wants();
         let leaving = self.leaving.load(Ordering::Relaxed);

@@ -6,7 +6,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::Pool;
 
-/// The future form of a pool.
 #[derive(Clone)]
 pub(super) struct StartingForm(Arc<Parts>);
 

@@ -45,7 +45,7 @@ impl ConfigReader {
         reader
     }
 
-    /// Takes the only watch, which sees all changes of the file since the reader was created.
+    /// Takes the watch of the configuration file. Later calls return `None`.
     pub(super) fn take_watch(&mut self) -> Option<FileWatch> {
         self.watch.take()
     }

@@ -1,5 +1,3 @@
-//! Text in columns.
-
 pub(super) struct TextTable {
     rows: Vec<Vec<String>>,
 }

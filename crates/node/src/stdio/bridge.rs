@@ -69,8 +69,8 @@ impl Bridge {
         }
     }
 
-    /// Answers an overlong request with an error, if its id can be found. Replaces an overlong response by an error, so
-    /// that the server does not wait.
+    /// Answers an overlong request with an error, without an id if the bridge cannot find it. Replaces an overlong
+    /// response by an error, so that the server does not wait.
     pub(super) async fn too_long(&self, ends: &Ends, limit: usize) {
         let error = RpcError::new(
             code::INVALID_REQUEST,
@@ -119,7 +119,8 @@ impl Bridge {
         }
     }
 
-    /// Decides by the version in `_meta`, where requests of a session may name a legacy one.
+    /// Decides by the version in `_meta`, where a request of a legacy session may name a legacy version. Without a
+    /// version, decides by the method.
     fn is_modern(&self, request: &Request) -> bool {
         let meta = RequestMeta::of(request.params.as_ref());
         let Some(version) = meta.protocol_version else {

@@ -78,7 +78,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Connects in the given era or the server's newest. All requests must finish within `limit`.
+    /// Connects in the given era or the server's newest. All requests together must finish within `limit`. Requests
+    /// about tasks have this time each.
     ///
     /// # Errors
     /// If the URL or token is invalid, or the server cannot be reached or supports only another era.
@@ -149,8 +150,8 @@ impl Client {
             .await
     }
 
-    /// Sends a request. The handler answers the server's questions. If it cannot answer one, returns the result with
-    /// the questions.
+    /// Sends a request. The handler answers the server's questions. If the handler cannot answer one, or after
+    /// [`MOST_ROUNDS`], returns the result with the questions.
     pub(crate) async fn request(
         &mut self,
         method: &str,
@@ -216,7 +217,7 @@ impl Client {
         answered
     }
 
-    /// Returns a request's `_meta`, which is empty in a session.
+    /// Returns a request's `_meta`, which is empty in the legacy era.
     fn meta(&self) -> Map<String, Value> {
         if !self.modern {
             return Map::new();

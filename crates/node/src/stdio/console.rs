@@ -94,7 +94,7 @@ fn on_one_line(message: Bytes) -> Bytes {
     line.collect::<Vec<u8>>().into()
 }
 
-/// Ends when every [`Outbox`] is dropped or the client stops reading.
+/// The thread ends when every [`Outbox`] is dropped or the client stops reading.
 pub(super) fn write_lines<W>(mut output: W, mut lines: mpsc::Receiver<Bytes>) -> JoinHandle<()>
 where
     W: Write + Send + 'static,

@@ -58,7 +58,8 @@ pub(super) trait Exchange: Send + Sync + 'static {
     }
 }
 
-/// Does not retry a server that it has never reached, because the user waits.
+/// An exchange that reports an unreachable server without retries until the server has answered once, because the user
+/// waits.
 pub(super) struct Prompt {
     exchange: Arc<dyn Exchange>,
     reached: AtomicBool,

@@ -110,7 +110,7 @@ impl InFlightRequests {
         self.until(|all| !all.known.contains_key(id)).await;
     }
 
-    /// Returns how many requests are left after `limit`.
+    /// Returns how many requests are left when all have ended or `limit` is over.
     pub(super) async fn wait(&self, limit: Duration) -> usize {
         let _ = timeout(limit, self.until(|all| all.known.is_empty())).await;
         self.all.lock().known.len()

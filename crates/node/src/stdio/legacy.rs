@@ -1,4 +1,4 @@
-//! Carries a session over POSTs and resumable streams.
+//! Carries the client's legacy session over POSTs and resumable streams.
 
 mod follow;
 mod listen;
@@ -50,7 +50,8 @@ impl Legacy {
         self.session.is_open()
     }
 
-    /// Sends a request. Waits for the answer to `initialize` before other messages, because they need its session.
+    /// Sends a request. Waits for the answer to `initialize` before other messages, because they need the session that
+    /// `initialize` opens.
     pub(super) async fn request(self: &Arc<Self>, request: &Request, text: Bytes) {
         let in_flight = match self.in_flight.begin(&request.id) {
             Ok(in_flight) => in_flight,
@@ -165,7 +166,7 @@ impl Legacy {
         let (head, body) = reply.into_parts();
         let error = match collect(body).await {
             Ok(text) => {
-                // Drops responses to requests of another POST.
+                // Drops a body that answers none of this POST's requests.
                 if answers(&text).any(|id| pending.has(&id)) {
                     self.deliver(text.clone(), &mut pending).await;
                 }
@@ -180,7 +181,7 @@ impl Legacy {
         self.fail(&mut pending, &error).await;
     }
 
-    /// Marks the answered requests. Drops text that is not a message.
+    /// Delivers messages to the client, and marks the requests that they answer. Drops text that is not a message.
     async fn deliver(&self, text: Bytes, pending: &mut Pending) {
         let Some(messages) = messages(&text) else {
             tracing::debug!("the server sent what is no message");

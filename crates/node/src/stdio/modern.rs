@@ -36,7 +36,7 @@ impl Modern {
         })
     }
 
-    /// Returns the requests in flight without subscriptions, which do not end by themselves.
+    /// Returns the requests in flight, except subscriptions, which do not end by themselves.
     pub(super) fn in_flight(&self) -> &InFlightRequests {
         &self.in_flight
     }
@@ -136,7 +136,7 @@ impl Modern {
     fn headers(&self, request: &Request) -> Result<HeaderMap, RpcError> {
         let meta = RequestMeta::of(request.params.as_ref());
         let version = meta.protocol_version;
-        // Sends a request without a version too, to get the server's own refusal.
+        // Send a request without a version under the latest one, to get the server's own refusal.
         let version = version.as_deref().unwrap_or(Revision::LATEST.as_str());
         let mut headers = post_headers();
         headers.insert(MCP_PROTOCOL_VERSION, value(version)?);

@@ -13,7 +13,7 @@ use super::exchange::{Exchange, Reply, SendError, collect};
 
 const SHOWN: usize = 64;
 
-/// The bridge's two ends; a cheap handle.
+/// The bridge's connections to the server (`exchange`) and to the client (`outbox`). Clones are cheap.
 #[derive(Clone)]
 pub(super) struct Wire {
     pub(super) exchange: Arc<dyn Exchange>,
@@ -80,7 +80,7 @@ pub(super) fn unanswered(error: &SendError) -> RpcError {
     }
 }
 
-/// The error of a connection that broke before the answer to `what`.
+/// Returns the error of a request whose outcome is unknown for the reason `what`.
 pub(super) fn outcome_unknown(what: &str) -> RpcError {
     RpcError::new(
         code::OUTCOME_UNKNOWN,
@@ -94,7 +94,7 @@ pub(super) async fn refusal(reply: Reply) -> RpcError {
     refusal_of(status, body)
 }
 
-/// Returns the error for an answer that is no response. If a proxy sent this answer, it may have forwarded the request
+/// Returns the error for an answer that is no response. A proxy that sent this answer may have forwarded the request
 /// before.
 pub(super) fn no_response(kind: Option<&HeaderValue>, body: Bytes, may_have_run: bool) -> RpcError {
     let what = match kind.and_then(|kind| kind.to_str().ok()) {

@@ -53,7 +53,7 @@ impl Link {
         Ok(flight)
     }
 
-    /// A flight is one reading of a call over this link.
+    /// Adds a reader. A flight is one reading of a call over this link.
     pub(super) fn open(&mut self, read: u64) -> CallReader {
         self.flights += 1;
         CallReader {

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::link::Link;
 
 pub(super) const TOKEN: &str = "\"check\"";
-/// The time limit of calls that should not reach it.
+/// A time limit that the checks' calls should not reach.
 const TIMEOUT_MS: u64 = 60_000;
 
 impl Link {

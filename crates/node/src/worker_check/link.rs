@@ -1,5 +1,3 @@
-//! The node's side of one link.
-
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
@@ -17,7 +15,7 @@ use super::check_failure::{Checked, expect, failed};
 
 /// Maximum bytes of a message in either direction.
 pub(super) const LONGEST_MESSAGE: usize = 128 * 1024;
-/// Longer frames are sent in fragments of half this size.
+/// The node sends longer frames in fragments of half this size.
 const LONGEST_WHOLE: usize = 64 * 1024;
 /// Maximum fragmented frames at a time.
 const LANES: usize = 8;
@@ -31,7 +29,7 @@ pub(super) struct Incoming {
 pub(super) struct Setting {
     /// The limits that the node's welcome announces.
     pub(super) limits: Limits,
-    /// Uses the worker's oldest version.
+    /// Whether the node chooses the worker's oldest version.
     pub(super) oldest: bool,
 }
 

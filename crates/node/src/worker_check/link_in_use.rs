@@ -9,15 +9,13 @@ use super::link::Link;
 /// A link between two checks.
 pub(super) type Spare = Arc<Mutex<Option<Link>>>;
 
-/// Passes its link to the next check on drop, if the link may be reused.
+/// On drop, passes its link to the next check through `spare`. Without `spare`, the link ends.
 pub(super) struct LinkInUse {
-    /// Present until the drop.
     link: Option<Link>,
     spare: Option<Spare>,
 }
 
 impl LinkInUse {
-    /// On drop, the link goes to `spare`, or ends if there is none.
     pub(super) fn new(link: Link, spare: Option<&Spare>) -> Self {
         Self {
             link: Some(link),

@@ -143,7 +143,7 @@ impl WorkerListener {
         }
     }
 
-    /// Returns a link with the worker's newest version. Reuses the previous link unless it was cut, because a worker
+    /// Returns a link with the worker's newest version. Reuses the previous link if that still works, because a worker
     /// may pause for seconds after a short link before it dials again.
     pub(super) async fn link(&mut self) -> Checked<LinkInUse> {
         let spare = self.spare.lock().take();
@@ -194,7 +194,6 @@ impl WorkerListener {
         self.link_with(setting).await
     }
 
-    /// Time limit for a worker that dials or leaves.
     pub(super) fn long(&self) -> Duration {
         self.patience * LONG
     }

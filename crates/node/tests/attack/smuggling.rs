@@ -4,7 +4,7 @@ use crate::harness::{Family, Request, raw, serve};
 use crate::http2;
 use crate::process::Server;
 
-/// Must not be answered.
+/// The server must not answer this request.
 const SECOND: &str = "GET /smuggled HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
 
 pub(crate) async fn family() -> Family {

@@ -14,7 +14,7 @@ const RULES: &[(&str, &str)] = &[(
     r#"[{ name = "all", effect = "allow" }, { name = "ask", effect = "ask", tools = ["increment_counter"] }]"#,
 )];
 const TOOL: &str = "increment_counter";
-/// The first result is a question. The client calls again with the answer.
+/// A tool whose first result is a question. The client calls the tool again with the answer.
 const ROUNDS: &str = "test_input_required_result_elicitation";
 
 async fn counted(server: &Server) -> u64 {
@@ -84,9 +84,10 @@ async fn a_legacy_client_asks_on_the_stream_of_the_call() {
         assert_eq!(counted(&server).await, count);
         assert!(events.next().await.is_none());
     }
-    // Other tools need no approval. A client without elicitation gets an error.
+    // Other tools need no approval.
     let echo = call(5, "echo", json!({ "text": "x" }));
     assert_eq!(text(&response(client.post(&echo).await).await), "x");
+    // A client without elicitation gets an error.
     let unable = Client::open(&server, "2025-06-18", json!({})).await;
     let refused = response(unable.post(&call(6, TOOL, json!({}))).await).await;
     assert_eq!(refused["error"]["code"], -32600, "{refused}");
@@ -222,7 +223,7 @@ async fn what_a_retry_records_names_the_call_that_it_goes_on_with() {
         let asked = post_modern(&server.mcp, &message).send().await.unwrap();
         response(asked).await
     };
-    // Shoal asks for approval, then the tool asks, then the call is repeated with the answer.
+    // In turn, the question comes from Shoal's approval, from the tool during its call, and from the tool's result.
     for (tool, arguments, content) in [
         (TOOL, json!({}), Value::Null),
         (

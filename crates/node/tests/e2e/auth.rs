@@ -43,7 +43,7 @@ async fn nobody_calls_without_a_token() {
     assert_eq!(text(&answer), "hello");
 }
 
-/// Anyone can cause such log lines, so the log has one and no guessed token.
+/// Anyone can send wrong tokens, so Shoal logs one line for all of them, and no guessed token.
 #[tokio::test]
 async fn of_many_guesses_one_is_told_and_none_of_what_was_guessed() {
     let mut server = server_with(&[("SHOAL_TELEMETRY__LOGS__REPEATS_PER", "1h")]).await;

@@ -33,7 +33,8 @@ pub(crate) async fn output(arguments: &[&str], input: &str) -> Output {
     }
 }
 
-/// The check succeeds, because an operator may run it on a machine without the files. The start needs them.
+/// `shoal config check` succeeds, because an operator may run it on a machine without the files. `shoal serve` needs
+/// the files.
 #[tokio::test]
 async fn certificates_that_cannot_be_used_end_the_start_with_exit_code_2() {
     let directory = std::env::temp_dir().join(format!("shoal-tls-{}", std::process::id()));

@@ -76,7 +76,7 @@ async fn a_servers_extension_is_called_by_clients_of_both_eras() {
     ] {
         let setting = Setting::start(speaks).await;
         is_declared(&setting.server.mcp).await;
-        // Tested over stdio, and over HTTP behind another Shoal.
+        // Test a stdio server, and the same server behind another Shoal, which calls it over HTTP.
         let behind = Server::start(&[&setting.server.mcp]).await;
         for url in [&setting.server.mcp, &behind.mcp] {
             let [legacy, modern] = things(url).await;

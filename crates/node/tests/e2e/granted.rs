@@ -26,7 +26,7 @@ const RULES: &str = r#"[
     { name = "notes", effect = "allow", resources = ["*"], when = '"read" in scopes' },
 ]"#;
 
-/// One person has a full and an empty grant.
+/// Two tokens of one person: `strong` has the scopes and the claim of the rules, `weak` has neither.
 struct Granting {
     issuer: AuthorizationServer,
     strong: String,
@@ -59,7 +59,7 @@ impl Granting {
             .env("SHOAL_AUTH__ISSUERS", issuers)
             .env("SHOAL_AUTH__REQUIRED_SCOPES", "['mcp']")
             .env("SHOAL_SERVER__WEBSOCKET", "true")
-            // Answers "unknown" for unknown tools without delay.
+            // Without a learning time, Shoal answers "unknown" for unknown tools at once.
             .env("SHOAL_CLUSTER__LEARNING", "0s")
             .env("SHOAL_POLICY__RULES", RULES);
         command
@@ -83,7 +83,7 @@ fn expect(listed: &Value, called: &Value, may: bool) {
     }
 }
 
-/// The token of each request decides, and not the one that opened the session.
+/// The token of each request decides, and not the token that opened the session.
 async fn expect_of_session(server: &Server, granting: &Granting) {
     let session = Session::open_as(&server.mcp, Some(&granting.weak)).await;
     let ask = async |token: &str, message: &Value| {
@@ -107,7 +107,7 @@ async fn expect_of_session(server: &Server, granting: &Granting) {
     }
 }
 
-/// Only the session's owner plans batches.
+/// Only the session's owner applies the rules to batches.
 async fn expect_of_batch(server: &Server, granting: &Granting) {
     let opened = post(&server.mcp, &initialize(0, "2025-03-26")).bearer_auth(&granting.weak);
     let session = opened.send().await.unwrap().headers()["mcp-session-id"].clone();
@@ -215,7 +215,7 @@ async fn an_owner_at_another_node_decides_by_them_too() {
     for node in [&owner, &edge] {
         node.wait_for_readiness(200).await;
     }
-    // The edge plans single calls; the owner plans lists, batches and subscriptions.
+    // The edge applies the rules to single calls; the session's owner applies them to lists, batches and subscriptions.
     expect_of_session(&edge, &granting).await;
     expect_of_batch(&edge, &granting).await;
     expect_of_http_sse(&edge, &granting).await;

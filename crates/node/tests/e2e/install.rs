@@ -105,7 +105,7 @@ async fn readiness_is_an_exit_code() {
 
 #[tokio::test]
 async fn nobody_there_is_not_ready() {
-    // If another program takes the port next, it is not an admin port.
+    // Another program may take this free port next, but would not serve it as an admin port.
     let free = TcpListener::bind("127.0.0.1:0")
         .await
         .unwrap()

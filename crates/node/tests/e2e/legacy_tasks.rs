@@ -138,7 +138,6 @@ async fn a_cancelled_task_says_so_and_is_cancelled_once() {
 async fn a_tool_that_fails_has_a_task_that_failed_and_its_own_words() {
     let server = Server::start(&["--demo"]).await;
     let session = Session::open(&server.mcp).await;
-    // An invalid call does not become a task.
     let invalid = session.ask(&job(1, 0, 1)).await;
     assert_eq!(invalid["result"].get("task"), None, "{invalid}");
 

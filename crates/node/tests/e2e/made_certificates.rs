@@ -70,7 +70,7 @@ async fn unusable_certificates_are_made_again() {
     let certificate = fs::read(nodes("tls.crt")).unwrap();
     let others = fs::read(pool.join("tls.key")).unwrap();
     let cases: [(&str, &[u8], &str); 5] = [
-        // As after a run that was killed when it had replaced only the key.
+        // The files are as after a run that was killed when it had replaced only the key.
         (
             "tls.key",
             &others,

@@ -30,7 +30,7 @@ impl AtTerminal {
             .stdout(Stdio::from(pty.slave.try_clone().unwrap()))
             .stderr(Stdio::from(pty.slave));
         let child = command.spawn().unwrap();
-        // The command has the terminal open too.
+        // The command also holds the terminal open, so the reads below would not end.
         drop(command);
         let shown = Arc::new(Mutex::new(String::new()));
         let (mut terminal, written) = (File::from(pty.master), shown.clone());

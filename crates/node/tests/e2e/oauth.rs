@@ -59,7 +59,7 @@ async fn a_client_finds_its_way_from_the_first_refusal() {
     for request in [
         post(&server.mcp, &initialize(0, "2025-11-25")),
         post_modern(&server.mcp, &echo()),
-        // The metadata does not contain the request's `Host` header.
+        // The metadata's URL does not depend on the request's `Host` header.
         post_modern(&server.mcp, &echo()).header("host", "localhost:1"),
     ] {
         let answer = request.send().await.unwrap();
@@ -188,7 +188,7 @@ async fn a_token_for_somebody_else_is_refused_and_a_weak_one_can_be_made_stronge
     );
     assert!(told.contains(METADATA), "{told}");
 
-    // One tool needs another scope, in both eras and in batches.
+    // The tool `add` needs another scope, in both eras and in batches.
     claims["scope"] = json!("mcp");
     let weak = key.token(&claims);
     claims["scope"] = json!("mcp math");

@@ -120,7 +120,7 @@ async fn requests_of_one_id_are_answered_each_where_it_was_posted() {
         assert_eq!(answer["id"], 1);
         assert_eq!(text(answer), format!("done after {} steps", at + 1));
     }
-    // Answers that come at once share the stream.
+    // A slow and a quick request with the same id each get their own answer.
     let (job, ping) = (job(1), request(1, "ping", json!({})));
     let (slow, quick) = tokio::join!(session.ask(&job), session.ask(&ping));
     assert_eq!(text(&slow), "done after 2 steps");

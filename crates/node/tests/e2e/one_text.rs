@@ -161,8 +161,8 @@ async fn a_number_is_the_same_for_everybody_who_reads_it() {
     let trail = std::fs::read_to_string(&setting.trail).unwrap();
     assert!(!trail.contains('\u{2028}'));
     for number in NUMBERS {
-        // The legacy era needs one call, and the modern era two requests.
         let arguments = format!(r#"{{"amount":{number},"note":"a{}b"}}"#, '\u{2028}');
+        // Each era's call is recorded at least once.
         assert!(setting.recorded(&arguments) >= 2, "{number}: {trail}");
     }
 }
@@ -212,7 +212,7 @@ const READABLE: &str = r#"{"amount":"9007199254740993","tags":"[\"a\"]","session
 #[tokio::test]
 async fn arguments_that_differ_as_those_of_common_clients_are_one_text_too() {
     let elicitation = json!({ "elicitation": {} });
-    // By default, Shoal leaves the decision to the server.
+    // By default, Shoal passes such arguments on unchanged.
     let mut setting = Setting::start().await;
     let session = Session::open_with(&setting.server.mcp, elicitation.clone()).await;
     let shown = "\"amount\": \"9007199254740993\"";

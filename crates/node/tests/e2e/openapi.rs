@@ -270,7 +270,7 @@ async fn a_long_list_and_tools_in_less_detail_are_told_with_what_helps() {
     let each = tools.iter().map(|tool| tool["tokens"].as_u64().unwrap());
     assert_eq!(stats["tokens"].as_u64(), Some(each.sum()));
 
-    // The description of this tool alone has 500 characters.
+    // The description of `op100`'s parameter has 500 of the 520 bytes that a schema may have.
     let cut = printed(words(&format!("tools --cut --admin {}", server.admin))).await;
     let last =
         "many  op100: its inputSchema is listed with short descriptions and without examples";

@@ -24,12 +24,13 @@ async fn server() -> Server {
     Server::start_with(&["--config", config.path()], &environment).await
 }
 
-/// With a progress token, the answer begins at once. The tool works for a second.
+/// With a progress token, the answer begins at once.
 fn job(mut call: Value) -> Value {
     call["params"]["_meta"]["progressToken"] = call["id"].clone();
     call
 }
 
+/// The tool works for a second.
 fn arguments() -> Value {
     json!({ "steps": 2, "interval_ms": 500 })
 }

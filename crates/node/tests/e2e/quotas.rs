@@ -13,7 +13,7 @@ use crate::reload::redis;
 use crate::reload::setting::{ConfigFile, until};
 use crate::websocket::{Client, stream_to};
 
-/// Tokens return too slowly for a test, and each edge takes them one by one.
+/// The bucket refills too slowly to matter in a test, and each edge takes the tokens one by one.
 const TEN: &str = "per = 'principal'\nrate = '1/h'\nburst = 10";
 
 fn demo(name: &str, quota: &str) -> String {
@@ -166,7 +166,7 @@ async fn an_address_is_counted_before_its_token_is_looked_at() {
     for token in ["another guess", "alice's token"] {
         assert!(!passes(echo().bearer_auth(token), "doors").await, "{token}");
     }
-    // The request's claims about its client do not count.
+    // Without trusted proxies, Shoal ignores `x-forwarded-for`.
     let opening = post(&server.mcp, &request(1, "ping", json!({})));
     let elsewhere = opening.header("x-forwarded-for", "192.0.2.1");
     assert!(!passes(elsewhere, "doors").await);

@@ -66,7 +66,7 @@ async fn pools_come_change_and_go_and_no_client_notices() {
         until(async || seen.call("other_variable", "FORM").await == "three").await;
     })
     .await;
-    // The notification of the first change has arrived before this one.
+    // The stream's first message announces the first change.
     let told = stream.message().await;
     assert_eq!(told["method"], "notifications/tools/list_changed");
     assert_eq!(seen.call("same_process", "").await, pid);
@@ -112,7 +112,6 @@ async fn a_call_that_runs_ends_as_it_began() {
     server.wait_for_readiness(200).await;
     std::fs::write(&second, "").unwrap();
     assert_eq!(text(&asked.await.unwrap()), new);
-    // Both processes and the worker of the pool are gone.
     for process in [old, new] {
         until(async || !Path::new(&format!("/proc/{process}")).exists()).await;
     }

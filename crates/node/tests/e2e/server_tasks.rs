@@ -1,4 +1,4 @@
-//! The server runs these tools only as tasks.
+//! Tests tools that their server runs only as tasks.
 
 use serde_json::{Value, json};
 
@@ -118,7 +118,7 @@ async fn a_client_with_tasks_gets_one_of_shoals() {
         assert_eq!(created["result"]["resultType"], "task", "{created}");
         let id = created["result"]["taskId"].as_str().unwrap();
         assert!(!id.starts_with("task-"), "{created}");
-        // Wait until the server has the job, because it would run a job to its end that came after the cancellation.
+        // Wait until the server has the job, because the server would run a job that arrives after the cancellation.
         let jobs = if era == "legacy" { 2 } else { 1 };
         until(async || setting.lines().len() == jobs).await;
         let mut cancel = request(4, "tasks/cancel", json!({ "taskId": id, "_meta": meta() }));

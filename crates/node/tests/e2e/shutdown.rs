@@ -134,7 +134,7 @@ async fn balancers_get_their_time() {
     assert_eq!(server.exit_code().await, 130);
 }
 
-/// Calls with and without a session. Each handle waits for its answer.
+/// Makes a call with and one without a session. Each handle returns its call's answer.
 fn in_both_eras(server: &Server, session: &Session, job: Value) -> [JoinHandle<Value>; 2] {
     let legacy = tokio::spawn({
         let (session, call) = (session.clone(), call(1, "long_job", job.clone()));

@@ -69,7 +69,7 @@ async fn expect_trouble(node: &Server, part: &str) {
         said["store"]["trouble"].to_string().contains(part),
         "{said}"
     );
-    // The node stays ready, because otherwise all nodes would leave the balancer at once.
+    // The node stays ready.
     let ready = status(node, &["--ready"]).await;
     assert_eq!(ready.code, 0, "{}", ready.stderr);
     assert!(

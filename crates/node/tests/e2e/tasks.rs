@@ -47,7 +47,6 @@ async fn a_task_is_followed_to_its_end() {
     let said: Vec<&str> = done.stderr.lines().collect();
     assert!(said[0].starts_with("task "), "{said:?}");
     assert_eq!(said[1..], ["working", "completed"]);
-    // A short call is answered directly.
     let short = call(&server, &["echo", r#"{"text":"a"}"#]).await;
     assert_eq!((short.code, short.stdout.as_str()), (0, "a\n"));
     assert_eq!(short.stderr, "");
@@ -136,7 +135,7 @@ async fn a_task_asks_whoever_watches_it_at_a_terminal() {
         assert!(ended.shown.contains(part), "{part}: {}", ended.shown);
     }
 
-    // Started at a terminal, so the client declares elicitation.
+    // This command starts at a terminal, so the client declares elicitation.
     let words = [
         "call",
         "--url",

@@ -15,7 +15,7 @@ pub(crate) struct Ended {
     pub(crate) code: i32,
 }
 
-/// Types the value of a key when a question ends in that key, in order.
+/// Waits for the first text of each pair in `answers` to appear, and then types the second text, in order.
 pub(crate) async fn at_a_terminal(words: &[&str], answers: &[(&str, &str)]) -> Ended {
     let pty = openpty(None, None).unwrap();
     let mut command = shoal(words);
@@ -24,7 +24,7 @@ pub(crate) async fn at_a_terminal(words: &[&str], answers: &[(&str, &str)]) -> E
         .stderr(Stdio::from(pty.slave))
         .stdout(Stdio::piped());
     let child = command.spawn().unwrap();
-    // The command has the terminal open too.
+    // The command also holds the terminal open, so the reads below would not end.
     drop(command);
     let mut terminal = File::from(pty.master);
     let mut keyboard = terminal.try_clone().unwrap();

@@ -1,4 +1,4 @@
-//! One Shoal is in front of others.
+//! Tests one Shoal in front of others.
 
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -41,7 +41,8 @@ async fn a_server_is_put_behind_by_its_url() {
     assert_eq!(text(&response(answer).await), "modern");
 }
 
-/// Calls a repeatable tool concurrently while `crash` hits its server. Each call must be answered in its session.
+/// Calls a repeatable tool concurrently while `crash` stops the tool's server. Each call must be answered in its
+/// session.
 async fn under_load(server: &Server, tool: &str, mut crash: impl AsyncFnMut()) {
     let sessions = [
         Session::open(&server.mcp).await,
@@ -127,7 +128,7 @@ async fn one_of_several_servers_may_go_away() {
     }
     server.wait_for_readiness(200).await;
     drop(second);
-    // After a while, the pool reports that it has no server.
+    // Without a server, Shoal refuses the call.
     let refused = echo(&session, 20, "nobody").await;
     assert!(
         refused["error"]["code"].as_i64().unwrap() >= 50_300,

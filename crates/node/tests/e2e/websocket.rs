@@ -255,7 +255,7 @@ async fn who_does_not_read_is_given_up_and_goes_on_where_it_was() {
         }
         assert_eq!(text(&message).len(), large.len());
     }
-    // Requests may have been lost with the connection, but answers may not.
+    // Sent requests may have been lost with the connection, so some may have no answer.
     answered.remove(&99);
     assert!(
         !answered.is_empty() && answered.is_subset(&sent),

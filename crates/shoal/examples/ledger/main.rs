@@ -1,5 +1,5 @@
-//! For `scripts/test composed`: serves the handler of a program without Shoal (`interop/rmcp/src/bin/ledger.rs`) as a
-//! worker. `ledger HOST:PORT` joins the cluster of the node at this address.
+//! For `scripts/test composed`: serves the handler of `interop/rmcp/src/bin/ledger.rs`, a program without Shoal, as a
+//! worker. `ledger HOST:PORT` joins the cluster of the node at `HOST:PORT`.
 
 use std::error::Error;
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
-//! Records its tool runs in a ledger, for `interop/composed`. A program without Shoal serves this file over stdio,
-//! unchanged.
+//! A server that records its tool runs in a ledger, for `interop/composed`. `interop/rmcp/src/bin/ledger.rs` serves the
+//! same file over stdio without Shoal.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

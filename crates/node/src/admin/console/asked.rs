@@ -1,5 +1,3 @@
-//! The query of the console's lists.
-
 use axum::response::Response;
 use http::StatusCode;
 use serde::Deserialize;

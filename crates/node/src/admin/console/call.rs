@@ -34,8 +34,9 @@ pub struct OperatorEdge {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ToolCall {
     arguments: RawJson,
-    /// Answers to the tool's questions, and the state that it sent with them.
+    /// The operator's answers to the tool's questions.
     input_responses: Option<RawJson>,
+    /// The state that the tool sent with its questions.
     request_state: Option<String>,
 }
 
@@ -48,7 +49,7 @@ impl OperatorEdge {
         }
     }
 
-    /// Calls a tool. `known` is its description, if a node knows the tool.
+    /// `known` is the tool's description, if a node knows the tool.
     pub(super) async fn call(
         &self,
         name: &str,
@@ -113,7 +114,7 @@ fn headers(name: &str, arguments: &RawJson, known: Option<&ToolDetail>) -> Heade
     ];
     let said = said.map(|(name, value)| (name.to_owned(), value));
     for (name, value) in said.into_iter().chain(mirrored.of_call(&arguments)) {
-        // If a value cannot be a header, the edge reports it as missing.
+        // If a value cannot be a header, the edge reports the missing header.
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
             headers.insert(name, value);
         }

@@ -125,7 +125,7 @@ pub(super) async fn around_all(
     response
 }
 
-/// Requires a token, and [`ACTION`] for changes. Audits changes and refusals.
+/// Requires a token, if any is configured, and [`ACTION`] for changes. Audits changes and refusals.
 pub(super) async fn around_api(
     State(guard): State<Arc<Guard>>,
     request: Request,

@@ -57,17 +57,17 @@ impl Suggestions {
         if in_list {
             return Vec::new();
         }
-        // Searches below this table first, then anywhere.
         let same = self
             .0
             .iter()
             .filter(|setting| setting.last().is_some_and(|last| plain(last) == plain(key)));
         let same: Vec<Vec<String>> = same.map(|setting| as_in(setting, &keys)).collect();
-        // A setting of a pool is no suggestion, because the pool that is meant is unknown.
+        // Suggest no setting whose path still has a placeholder, such as a setting of an unknown pool.
         let same: Vec<Vec<String>> = same
             .into_iter()
             .filter(|it| !it.iter().any(|key| key == ANY))
             .collect();
+        // Prefer settings below this table.
         let below = same.iter().filter(|setting| setting.starts_with(parents));
         let below: Vec<Vec<String>> = below.cloned().collect();
         let mut meant = if below.is_empty() { same } else { below };

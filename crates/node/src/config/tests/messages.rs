@@ -236,7 +236,7 @@ fn tokens_and_their_mode_go_together() {
         &both.variable("SHOAL_AUTH__TOKENS", &twice).refusal(),
         &["\"alice\"", "\"bob\"", "same token"],
     );
-    // The console's calls use the first name. The second stands for all callers together, whose share is the whole
+    // The console's calls use `shoal-console`. `anonymous` stands for all callers together, whose share is the whole
     // node.
     for name in ["shoal-console", "anonymous"] {
         let taken = format!("[{{ name = '{name}', sha256 = '{hash}' }}]");

@@ -28,7 +28,7 @@ pub(crate) enum Followed {
 }
 
 impl Tasks {
-    /// Handles a response. If it answers the subscription, the subscription has ended.
+    /// Handles a response. The response to a subscription's request means that the subscription has ended.
     pub(super) fn response(&mut self, id: &Value) {
         if self.listening.is_some_and(|listening| *id == listening) {
             self.listening = None;
@@ -53,13 +53,13 @@ impl Client {
         self.round(method, params).await
     }
 
-    /// If this fails, the task continues.
+    /// Cancels the task. The task continues if the request fails.
     pub(crate) async fn cancel_task(&mut self, id: &str) -> Result<(), ClientError> {
         self.limit = GOODBYE;
         self.about_task("tasks/cancel", id).await.map(drop)
     }
 
-    /// Answers the task's questions. Each request has a time limit, but the task has none.
+    /// Follows the task to its end, and answers its questions. Each request has a time limit, but the task has none.
     pub(crate) async fn follow(&mut self, id: &str) -> Result<Followed, ClientError> {
         let mut task = self.about_task("tasks/get", id).await?;
         let (mut status, mut answered) = (Value::Null, HashSet::new());

@@ -16,7 +16,7 @@ use super::{Legacy, Pending};
 /// The pause before a retry if the server names none.
 pub(super) const RETRY: Duration = Duration::from_secs(1);
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(15);
-/// How long to retry a stream that cannot be resumed.
+/// How long to retry the resumption of a stream.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(300);
 
 pub(super) struct Cursor {
@@ -34,7 +34,7 @@ impl Default for Cursor {
 }
 
 impl Legacy {
-    /// Reads the stream to its end, so that the connection can be reused.
+    /// Reads the stream to its end, even after the last response, so that the connection can be reused.
     pub(super) async fn follow(&self, mut events: Events, mut pending: Pending) {
         let mut cursor = Cursor::default();
         loop {

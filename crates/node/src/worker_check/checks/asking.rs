@@ -43,7 +43,6 @@ pub(super) async fn question_again(listener: &mut WorkerListener) -> Checked {
     let mut flight = link.attach(&call, 0, 0).await?;
     let second = link.question(&mut flight).await?;
     expect(first == second, format!("{first:?}"), format!("{second:?}"))?;
-    // Sent twice, as by a node that did not get a reply.
     link.answer(&flight, first.ask, &form()).await?;
     let taken = link.taken(&mut flight).await?;
     expect(taken.open, "an answer that was taken", format!("{taken:?}"))?;

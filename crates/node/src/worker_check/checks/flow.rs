@@ -50,7 +50,7 @@ pub(super) async fn credit(listener: &mut WorkerListener) -> Checked {
         if credit > 0 {
             continue;
         }
-        // Another flight continues, while this one sends nothing.
+        // Another call must get its result, while the worker sends no event of this call.
         let other = link.call("echo", json!({ "text": "past" }));
         let mut other = link.start(&other).await?;
         let text = link.text(&mut other).await?;

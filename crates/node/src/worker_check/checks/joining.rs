@@ -129,7 +129,7 @@ pub(super) async fn nodes(listener: &mut WorkerListener) -> Checked {
         "the same name and incarnation on every link",
         format!("{:?}", second.hello),
     )?;
-    // The worker no longer dials the second node.
+    // With this list, the worker no longer dials the second node.
     link.say(Said::Nodes(Nodes { nodes: vec![first] })).await?;
     second.close().await
 }

@@ -1,4 +1,4 @@
-//! The pools are in another process than the edge.
+//! Tests reloads with the pools in another process than the edge.
 
 use std::net::TcpListener;
 use std::process::Stdio;
@@ -42,13 +42,13 @@ async fn edges_and_workers_follow_their_file_and_no_client_notices() {
     let (_redis, store) = redis().await;
     let config = ConfigFile::new(&[fixture("same", ""), fixture("other", "")].concat());
     let any = "127.0.0.1:0";
-    // The edge and the worker each wait for the other.
     let listen = ["--listen", any, "--cluster-listen", any, "--store", &*store];
     let edge = [&["--roles", "edge,session"], &listen[..]].concat();
     let serve = ["serve", "--admin", any, "--config", config.path()];
     let mut command = shoal(&[&serve, &edge[..]].concat());
     // A node that is still learning would keep tools that have gone.
     command.env("SHOAL_CLUSTER__LEARNING", "0s");
+    // The edge is not ready before the worker joins, so wait only for its addresses.
     let edge = Server::announced(command).await;
     let join = ["--roles", "worker", "--join", &*edge.cluster];
     let worker = start(&config, &join).await;

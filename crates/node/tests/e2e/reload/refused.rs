@@ -12,7 +12,7 @@ async fn no_client_notices_a_reload_that_is_refused_at_its_rules() {
     let config = ConfigFile::new("");
     let rules = config.beside("rules.toml");
     std::fs::write(&rules, ALLOW).unwrap();
-    // The rules' file is read only together with the configuration.
+    // With this interval, Shoal rereads the rules only together with the configuration.
     let policy = format!(
         "[policy]\nfile = '{}'\nreread = '1h'\n",
         rules.to_str().unwrap()
