@@ -29,7 +29,8 @@ use self::wire::Wire;
 use self::works::Works;
 use crate::history::{History, Recorder, Tool, Work};
 
-/// How long an idle connection is kept, as in the SDKs' HTTP clients: 4 s (JavaScript) and 5 s (Python).
+/// How long an idle connection is kept. The SDKs' HTTP clients keep it for 4 s (JavaScript) or 5 s
+/// (Python).
 pub(crate) const KEEP_IDLE: Duration = Duration::from_secs(5);
 
 /// The pause before a retry if the server names none.

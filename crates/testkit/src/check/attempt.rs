@@ -64,7 +64,7 @@ impl Attempt {
                 ..
             } => {
                 // With an event id, the refused request is the GET that resumes the stream. The
-                // client repeats it later.
+                // client repeats that GET later, so the request is not over.
                 if !is_passing(*status, *code) {
                     let (code, why) = (*code, format!("{status}: {message}"));
                     self.end = Unanswered::Failed {

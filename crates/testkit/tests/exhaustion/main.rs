@@ -103,7 +103,7 @@ where
     }
 }
 
-/// The attack has its own thread, so that it does not slow the honest principal down by itself.
+/// The attack has its own thread, so that running it does not slow the honest principal down.
 struct Attack {
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,
