@@ -132,8 +132,8 @@ impl Running {
     }
 }
 
-/// Keeps the generator's thread awake. In a virtual machine, to wake it costs the server more than
-/// the rest of an answer, and a slow server would have to wake it more often.
+/// Keeps the generator's thread awake. In a virtual machine, waking the thread costs the server
+/// more than the rest of an answer, and a slow server would have to wake it more often.
 async fn stay_awake() -> Infallible {
     loop {
         tokio::task::yield_now().await;
