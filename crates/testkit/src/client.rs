@@ -67,7 +67,8 @@ pub enum Leave {
     },
     /// Gives up the call if nothing arrives in time.
     HangUp {
-        /// How long the client waits. It reads a response that begins sooner to its end.
+        /// How long the client waits. If a response begins in this time, the client reads it to its
+        /// end.
         after: Duration,
     },
 }

@@ -120,9 +120,9 @@ impl State {
         }
     }
 
-    /// Refuses the call, unless the delivery is a repetition: an earlier owner may have allowed the
-    /// call. Then only attaches to the call at the worker, which either has it, or refuses it for
-    /// good.
+    /// Refuses the call if the delivery is the first. A repetition only attaches to the call at the
+    /// worker, because an earlier owner may have allowed the call. The worker either has the call,
+    /// or refuses it for good.
     pub(crate) fn plan_refuses(&mut self, setup: &Setup, node: NodeId) {
         let believed = setup.plants(Fault::RefusedRepetitionBelieved);
         if self.task(node).repeated && !believed {
