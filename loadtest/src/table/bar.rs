@@ -35,8 +35,8 @@ const BARS: &[(&str, Limit)] = &[
     ),
     ("shoal legacy", TimesFewer(12.0, &["TypeScript 1 stateful"])),
     ("shoal modern", TimesFewer(12.0, &["TypeScript 2 modern"])),
-    // This comparison is hard for Shoal: Shoal keeps a session, and the cheaper of the two peers
-    // counts, one of which keeps none.
+    // This comparison is hard for Shoal, which keeps a session: the cheaper of the two peers
+    // counts, and one keeps none.
     (
         "shoal legacy",
         TimesFewer(70.0, &["FastMCP stateful", "FastMCP stateless JSON"]),
