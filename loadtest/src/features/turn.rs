@@ -16,7 +16,7 @@ use crate::servers::collector::{Collector, Conduct};
 use crate::servers::get::get;
 use crate::servers::spawned::{Environment, Spawned};
 
-/// How often the metrics are read: more often than usual, so that short rounds include a reading.
+/// How often this program reads the metrics, so often that short rounds include a reading.
 const READ_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]

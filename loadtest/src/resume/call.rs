@@ -236,7 +236,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Resumes the stream. If that is impossible, reports a finding and returns `None`.
+    /// Reports a finding and returns `None` if the stream cannot be resumed.
     async fn resume(&mut self) -> Option<Reply> {
         let Some(last_id) = self.last_id.clone() else {
             self.check.find(

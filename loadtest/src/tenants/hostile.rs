@@ -38,8 +38,8 @@ pub(super) enum Deed {
     Hold(Item),
 }
 
-/// The hostile tenant has its own thread, so that it does not delay the good tenant's timer. Dropping it closes its
-/// connections.
+/// The hostile tenant has its own thread, so that it does not delay the good tenant's timer.
+/// Dropping the tenant closes its connections.
 pub(super) struct Hostile {
     pub(super) tally: Arc<Tally>,
     stop: Option<oneshot::Sender<()>>,

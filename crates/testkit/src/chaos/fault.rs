@@ -96,7 +96,6 @@ enum Trait {
     Reruns,
     /// Excuses refused calls.
     Refuses,
-    /// Most calls must be short.
     ShortCalls,
     /// Calls must outlast drains.
     ShortDrains,

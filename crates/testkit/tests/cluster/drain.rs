@@ -129,7 +129,8 @@ async fn a_draining_edge_waits_for_what_streams_that_cannot_be_resumed_are_to_br
     for posted_at in [0, 1] {
         let by = edges[posted_at].mcp_url().unwrap();
         let (mut events, messages) = old_client(edges[0], by).await;
-        // Runs for longer than a draining edge waits for resumable streams (`shutdown.streams`).
+        // The call runs for longer than a draining edge waits for resumable streams
+        // (`shutdown.streams`).
         let call = steps_once(&format!("at-{posted_at}"), 50);
         post_beside(by, &messages, &call).await;
         events.next().await.unwrap();

@@ -8,8 +8,7 @@ use super::state::{
 };
 
 impl State {
-    /// Renews the lease. If other nodes may have claimed, the node checks the owner now and a lease
-    /// later.
+    /// If other nodes may have claimed, the node checks the owner now and a lease later.
     pub(crate) fn renew(&mut self, setup: &Setup, node: NodeId) {
         let index = usize::from(node);
         let lapsed = !self.store.leases[index];
