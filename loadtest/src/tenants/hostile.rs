@@ -1,4 +1,4 @@
-//! The hostile tenant. Each of its connections repeats its attempt at the same pace.
+//! The hostile tenant. Each of its connections repeats its attempt after the same pause.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -47,7 +47,7 @@ pub(super) struct Hostile {
 }
 
 impl Hostile {
-    /// Each connection attempts `deed` once per `pace`.
+    /// Each connection repeats `deed`, with a pause of `pace` in between.
     pub(super) fn begin(
         targets: &[Target],
         connections: usize,
@@ -70,7 +70,7 @@ impl Hostile {
             runtime.block_on(async {
                 let mut running = JoinSet::new();
                 for one in ones {
-                    // Spreads the starts of the connections over one pace.
+                    // Spreads the first attempts of the connections.
                     let share = one.number as f64 / connections as f64;
                     running.spawn(one.go_on(deed, deed.spread(pace).mul_f64(share), pace));
                 }
