@@ -96,8 +96,8 @@ impl Drop for Hostile {
 
 impl Deed {
     /// Returns the time over which the connections spread their first attempts. For large messages,
-    /// this is the time for which each message is held, so that the run measures held memory
-    /// instead of copying speed.
+    /// this is the time for which each message is held, so that the run measures memory instead of
+    /// copying speed.
     fn spread(self, pace: Duration) -> Duration {
         match self {
             Self::Hold(Item::AnswerBytes | Item::UnreadWebsockets) => UNREAD,

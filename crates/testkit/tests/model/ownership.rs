@@ -108,9 +108,9 @@ impl State {
         self.start_task(node);
     }
 
-    /// Makes the driver check whether its node still owns the session: another driver reads the
-    /// worker's events, or a worker refused a frame as a former owner's. Neither is an outcome of
-    /// the call.
+    /// Makes the driver check whether its node still owns the session, because another driver reads
+    /// the worker's events, or a worker refused a frame as a former owner's. Neither is an outcome
+    /// of the call.
     pub(crate) fn superseded(&mut self, setup: &Setup, node: NodeId) {
         if setup.plants(Fault::StolenReaderIsOutcome) {
             let task = self.task_mut(node);
