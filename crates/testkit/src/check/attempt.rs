@@ -19,7 +19,6 @@ pub(super) struct Attempt {
     pub(super) end: Unanswered,
 }
 
-/// The state of a request without an answer.
 pub(super) enum Unanswered {
     Open,
     /// The client hung up before anything arrived.

@@ -1,5 +1,3 @@
-//! How a node acquires and loses the session.
-
 use super::action::Reply;
 use super::fault::Fault;
 use super::setup::Setup;
