@@ -65,7 +65,7 @@ impl Call {
     }
 }
 
-/// Makes the run. The report counts failures of calls.
+/// The report counts failures of calls.
 pub(crate) async fn run(plan: &Plan, progress: impl Fn(&str)) -> anyhow::Result<RunReport> {
     let mut target = Target::resolve(&plan.url).await?;
     target.authorization.clone_from(&plan.authorization);

@@ -1,4 +1,4 @@
-//! Each connection needs an open file.
+//! The limit of open files, because each connection needs one.
 
 use std::io;
 

@@ -71,7 +71,7 @@ impl Listeners {
             logs: self.logs.clone(),
             ..Shape::smallest(&vec![
                 ("SHOAL_POOLS__DEMO__BACKEND", "demo".to_owned()),
-                // A long queue, so that late changes are not refused.
+                // A long queue, so that workers do not refuse changes when they fall behind.
                 ("SHOAL_POOLS__DEMO__QUEUE", "100000".to_owned()),
             ])
         }

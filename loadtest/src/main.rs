@@ -123,7 +123,6 @@ fn execute(command: Command) -> anyhow::Result<bool> {
     }
 }
 
-/// Returns whether all checks succeeded.
 fn conclude(outcome: &outcome::Outcome, json: Option<&std::path::Path>) -> anyhow::Result<bool> {
     say(outcome);
     if let Some(path) = json {

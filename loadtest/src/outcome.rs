@@ -143,7 +143,6 @@ impl Outcome {
         });
     }
 
-    /// Whether there are no violations and no failed verdicts.
     pub(crate) fn is_correct(&self) -> bool {
         self.violations.is_empty()
     }

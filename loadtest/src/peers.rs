@@ -53,7 +53,7 @@ impl Peer {
             Registry::Npm => {
                 let mut node = Command::new("node");
                 node.arg(home.join("server.js"));
-                // Set as usual in production, and because some packages check it.
+                // Production usually sets this variable, and some packages check it.
                 node.env("NODE_ENV", "production");
                 node
             }

@@ -111,8 +111,8 @@ pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::R
                 break;
             }
             _ = tick.tick() => {
-                // Samples memory only under load, because later samples would flatter the last
-                // third.
+                // Samples memory only under load, because later samples would lower the median of
+                // the last third.
                 if !options.pids.is_empty() && Instant::now() < until {
                     let usage = process::measure(&options.pids)?;
                     samples.add(began.elapsed().as_secs_f64(), usage.rss_kib);

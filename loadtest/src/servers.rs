@@ -17,7 +17,6 @@ const PATH: &str = "/mcp";
 
 const LISTENING: &str = "listening on ";
 
-/// Prints the server's address, then serves.
 #[allow(
     clippy::print_stdout,
     reason = "whoever started the server reads its address from here"

@@ -147,8 +147,8 @@ fn shape(options: &Soak) -> Shape {
             ("SHOAL_SESSION__PASSIVATE_AFTER", "5s".to_owned()),
             ("SHOAL_SESSION__SWEEP_EVERY", "1s".to_owned()),
             ("SHOAL_STREAMS__RETENTION", "10s".to_owned()),
-            // Short times, because the memory against repeated executions must be full before the first third
-            // of the run is over.
+            // Short times, because what workers remember against repeated executions must have its
+            // full size before the first third of the run is over.
             ("SHOAL_POOLS__DEMO__BACKEND", "demo".to_owned()),
             ("SHOAL_POOLS__DEMO__CALL_MEMORY", "30s".to_owned()),
             ("SHOAL_POOLS__DEMO__RESULT_RETENTION", "10s".to_owned()),

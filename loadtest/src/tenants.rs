@@ -269,7 +269,8 @@ impl Scene {
         time: Duration,
     ) -> anyhow::Result<(Worked, Hostile, f64)> {
         let hostile = Hostile::begin(&self.hostile, options.connections, options.pace, deed)?;
-        // After this pause, all hostile connections have started.
+        // After this pause, the hostile connections have started, unless large answers spread them
+        // over more time.
         sleep(options.pace).await;
         let pids = self.cluster.pids();
         let before = process::measure(&pids)?;

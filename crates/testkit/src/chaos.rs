@@ -42,7 +42,7 @@ const UNANSWERED: &str = "45s";
 pub struct Options {
     /// The kind of fault.
     pub fault: Fault,
-    /// Seeds all random decisions, but not their timing.
+    /// Seeds all random decisions. The timing still differs between runs.
     pub seed: u64,
     /// How long faults are injected.
     pub time: Duration,

@@ -29,7 +29,8 @@ use self::wire::Wire;
 use self::works::Works;
 use crate::history::{History, Recorder, Tool, Work};
 
-/// How long an idle connection is kept, as in the SDKs' HTTP clients: 4 s (JavaScript) and 5 s (Python).
+/// How long an idle connection is kept. The SDKs' HTTP clients keep it for 4 s (JavaScript) or 5 s
+/// (Python).
 pub(crate) const KEEP_IDLE: Duration = Duration::from_secs(5);
 
 /// The pause before a retry if the server names none.
@@ -66,7 +67,8 @@ pub enum Leave {
     },
     /// Gives up the call if nothing arrives in time.
     HangUp {
-        /// How long the client waits. It reads a response that begins sooner to its end.
+        /// How long the client waits. If a response begins in this time, the client reads it to its
+        /// end.
         after: Duration,
     },
 }

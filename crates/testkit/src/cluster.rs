@@ -154,7 +154,7 @@ impl Cluster {
         self.members.iter().for_each(Member::heal);
     }
 
-    /// Counts how often faults had an effect on a connection. If it is zero, the test proves
+    /// Counts how often faults had an effect on a connection. If the count is zero, the test proves
     /// little.
     #[must_use]
     pub fn disturbed(&self) -> u64 {

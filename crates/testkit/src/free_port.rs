@@ -14,8 +14,8 @@ static TAKEN: Mutex<Option<HashSet<u16>>> = Mutex::new(None);
 
 /// Returns a loopback port that is free and was not reserved before.
 ///
-/// It is below the kernel's range for outgoing connections, which therefore cannot occupy it while
-/// its server is down.
+/// The port is below the kernel's range for outgoing connections, so no such connection can occupy
+/// the port while its server is down.
 pub fn reserve() -> anyhow::Result<u16> {
     let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
     let taken = taken.get_or_insert_default();

@@ -212,7 +212,8 @@ impl Redis {
     }
 }
 
-/// Waits until `holds` succeeds. On a timeout, the error contains its last failure.
+/// Waits until `holds` returns `true`. On a timeout, the error contains the last failure of
+/// `holds`.
 pub(crate) async fn until(
     what: &str,
     holds: impl AsyncFn() -> anyhow::Result<bool>,

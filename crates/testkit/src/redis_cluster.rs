@@ -97,8 +97,8 @@ impl RedisCluster {
             if is_master(replica).await? {
                 return Ok(true);
             }
-            // The replica silently ignores this command if the masters have just voted for another replica of
-            // its master.
+            // The replica silently ignores this command if the masters have just voted for another
+            // replica of the same master.
             replica.command(&["CLUSTER", "FAILOVER"]).await?;
             sleep(VOTED_SOON).await;
             Ok(false)

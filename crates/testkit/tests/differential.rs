@@ -1,5 +1,5 @@
-//! One process and a cluster must answer the same odd requests in the same way. This shows a check
-//! that only one of them makes.
+//! One process and a cluster must answer the same odd requests in the same way. A difference
+//! reveals a check that only one of them makes.
 //!
 //! Requests are random with a fixed seed. `TEST_DIFFERENTIAL_REQUESTS` sets their number and picks a new seed, which is
 //! printed; `TEST_DIFFERENTIAL_SEED` repeats a seed.

@@ -1,9 +1,10 @@
 //! A model of the protocol for a call that must not run twice, with claims, leases, evidence, workers' ledgers, redelivery
 //! and resumption.
 //!
-//! The checker explores every order of steps with a bounded number of mishaps. The model represents the design: it cannot
-//! find steps that the code wrongly takes to be atomic. Each exploration adds one feature to the single call, and chooses
-//! the mishaps. The model omits releases, appends of several events, and sizes, because the rest covers them.
+//! The checker explores every order of steps with a bounded number of mishaps. The model represents
+//! the design: it cannot find steps that the code wrongly takes to be atomic. Each exploration adds
+//! one feature to the single call, and chooses the mishaps. The model omits releases, appends of
+//! several events, and sizes, because they follow from the modelled steps.
 //!
 //! Begin with `model/action.rs` and `model/properties.rs`. `model/fault.rs` lists the rules that can be broken on purpose.
 

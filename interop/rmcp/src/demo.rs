@@ -1,5 +1,5 @@
-//! The checks of the demo server. They are in one file, in the same order as in the other
-//! languages, so that they can be compared.
+//! The checks of the demo server. Clients in other languages have the same checks in the same
+//! order, also in one file, so that readers can compare them.
 #![expect(
     deprecated,
     reason = "subscriptions and logging of older revisions are to be checked"

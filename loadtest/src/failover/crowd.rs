@@ -41,7 +41,7 @@ struct Shared {
 #[derive(Debug)]
 pub(super) struct Returns {
     pub(super) moments: Vec<Instant>,
-    /// Attempts to return that failed or lost the connection.
+    /// Attempts to return whose connection failed or broke.
     pub(super) broken: u64,
     pub(super) refused: u64,
 }

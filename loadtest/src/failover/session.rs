@@ -194,8 +194,8 @@ impl Seen<'_> {
             .filter_map(|one| self.wait(one))
             .collect();
         waits.sort();
-        // Counts the calls that waited longest as those of the killed node, as many as its share of
-        // the sessions.
+        // The killed node had a share of the sessions. Takes the same share of the calls, those
+        // that waited longest, as the killed node's.
         let share = self.held as f64 / (options.calls + options.steady).max(1) as f64;
         let hit = ((waits.len() as f64 * share).round() as usize).min(waits.len());
         let hit = histogram(waits.iter().rev().take(hit).copied());
@@ -241,8 +241,8 @@ impl Seen<'_> {
         });
     }
 
-    /// Returns how long the first message after the kill took, from the kill or from its due time
-    /// if that is later. `None` if the call was not in flight.
+    /// Returns how long the first message after the kill took, from the kill or from the message's
+    /// due time, whichever is later. `None` if the call was not in flight.
     fn wait(&self, journey: &Journey) -> Option<Duration> {
         let (before, after) = journey
             .messages

@@ -16,11 +16,11 @@ pub(super) enum Deployment {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// No features. All ratios refer to this case.
+    /// No features: the reference for ratios of CPU time.
     Off,
-    /// CPU time is compared with [`Part::Off`].
+    /// CPU time has a limit, relative to [`Part::Off`].
     Sampled,
-    /// CPU time is compared with [`Part::Off`].
+    /// CPU time has a limit, relative to [`Part::Off`].
     Secured,
     /// The collector is down. Latency and throughput are compared with [`Part::Sampled`].
     Outage,
@@ -62,7 +62,7 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// The settings also stop the caller's OpenTelemetry variables from having an effect.
+    /// The settings also override OpenTelemetry variables that this process has inherited.
     pub(super) fn environment(
         &self,
         endpoint: Option<&str>,

@@ -16,7 +16,7 @@ use crate::servers::collector::{Collector, Conduct};
 use crate::servers::get::get;
 use crate::servers::spawned::{Environment, Spawned};
 
-/// How often the metrics are read: more often than usual, so that short rounds include a reading.
+/// How often this program reads the metrics, so often that short rounds include a reading.
 const READ_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
@@ -132,8 +132,8 @@ impl Running {
     }
 }
 
-/// Keeps the generator's thread awake. In a virtual machine, to wake it costs the server more than
-/// the rest of an answer, and a slow server would have to wake it more often.
+/// Keeps the generator's thread awake. In a virtual machine, waking the thread costs the server
+/// more than the rest of an answer, and a slow server would have to wake it more often.
 async fn stay_awake() -> Infallible {
     loop {
         tokio::task::yield_now().await;

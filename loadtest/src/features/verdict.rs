@@ -71,8 +71,8 @@ pub(super) fn judge(rows: &[Row]) -> Vec<Judgement> {
     judged.collect()
 }
 
-/// Compares the rounds with the limit. If they lie on both sides, a sign test decides, or nothing
-/// does.
+/// Compares the rounds with the limit. If the rounds lie on both sides of the limit, only a
+/// significant sign test decides.
 fn cost(times_off: &Measured) -> (Finding, Verdict) {
     let rounds = || times_off.rounds.iter().copied();
     let held = rounds().filter(|times| *times < MOST_TIMES_OFF).count();

@@ -107,8 +107,8 @@ impl Caller {
                 _ = stopped.wait_for(|stopped| *stopped) => return,
                 () = sleep_until(due) => {}
             }
-            // A call that waited for the timer counts from now: timers are up to a millisecond
-            // late, which is not the server's fault.
+            // A call that waited for the timer counts from now, because timers are up to a
+            // millisecond late, which is not the server's fault.
             let began = if waited { Instant::now() } else { due };
             let outcome = timeout(CALL_TIMEOUT, self.call(call)).await;
             let outcome = outcome

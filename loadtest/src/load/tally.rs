@@ -93,7 +93,8 @@ impl Tally {
 
     pub(super) fn sent(&self, waited: Duration, sessions: usize) {
         let mut counts = self.counts();
-        // If so many sessions are free, a call is late only because the generator lacks CPU time.
+        // If most other sessions are free, a call is late only because the generator lacks CPU
+        // time.
         let others = sessions.saturating_sub(1) as u64;
         if waited > LATE && counts.in_flight * 2 < others {
             counts.late += 1;

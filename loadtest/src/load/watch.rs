@@ -10,7 +10,7 @@ use crate::outcome::Series;
 
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Samples of a shorter time are dropped.
+/// Samples that cover a shorter time are dropped.
 const LEAST_S: f64 = 0.05;
 
 const SERIES: [(&str, &str); 6] = [

@@ -66,7 +66,7 @@ struct Content<'a> {
     text: Option<Cow<'a, str>>,
 }
 
-/// `expected` must be the only text block of a complete and successful result.
+/// `expected` must be the text of the result.
 pub(crate) fn check_text(result: &str, expected: &str) -> Result<(), Failure> {
     if text_of(result)? == expected {
         return Ok(());

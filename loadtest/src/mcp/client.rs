@@ -95,7 +95,7 @@ impl Client {
         self.next_id
     }
 
-    /// Sends a request. The caller reads the answer. `params` is a JSON object without its braces.
+    /// The caller reads the answer. `params` is a JSON object without its braces.
     pub(crate) async fn start(
         &mut self,
         id: u64,

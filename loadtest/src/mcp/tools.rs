@@ -64,8 +64,8 @@ pub(crate) struct Journey {
     pub(crate) refusals: usize,
 }
 
-/// Calls `long_job`. Resumes the stream if it breaks, at each of `targets` in turn. Reports faults
-/// to `findings`.
+/// If the call's stream breaks, resumes the stream at each of `targets` in turn. Reports faults to
+/// `findings`.
 pub(crate) async fn long_job(
     client: &mut Client,
     job: Job,
@@ -152,7 +152,7 @@ impl Call {
         self.last_id = event.id.or(self.last_id.take());
     }
 
-    /// Resumes the stream. If that fails, reports a finding and returns `None`.
+    /// Reports a finding and returns `None` if the stream cannot be resumed.
     async fn resume(&mut self, session: &legacy::Session, targets: &[Target]) -> Option<Reply> {
         let last_id = self.last_id.as_deref().unwrap_or_default();
         let last_id = HeaderValue::from_str(last_id).ok();

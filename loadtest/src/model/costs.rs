@@ -70,7 +70,7 @@ pub(crate) struct Costs {
 }
 
 impl Each {
-    /// `fit` has the coefficient of a second first, then those of [`COUNTED`].
+    /// `fit` has the base cost per second first, then the coefficients of [`COUNTED`].
     fn of_fit(fit: &[f64]) -> Self {
         let of = |what| {
             let at = COUNTED.iter().position(|counted| *counted == what);

@@ -84,7 +84,7 @@ pub(crate) struct Mesh {
     pub(crate) beats: f64,
     /// Entries of the list of nodes that Redis sends per second.
     pub(crate) listed: f64,
-    /// Fraction of a shard's thread that reads the lists.
+    /// Fraction of a shard's CPU time that the lists take.
     pub(crate) listing_share: f64,
 }
 
@@ -116,7 +116,7 @@ impl Load {
 }
 
 impl Each {
-    /// Multiplies counts by costs, without the cost of the second itself.
+    /// Multiplies counts by costs, without the base cost per second.
     fn times(&self, cost: &Self) -> f64 {
         self.legacy * cost.legacy
             + self.modern * cost.modern

@@ -95,7 +95,7 @@ fn nodes_follow_from_what_is_short() {
 #[test]
 fn few_nodes_cost_one_another_by_their_square() {
     let small = mesh(2.0, 3.0, 4.0);
-    // 6 from edges, 6 among session nodes, 20 of workers.
+    // 2 × 3 links from edges, 3 × 2 among session nodes, 4 × 5 of workers.
     assert_eq!((small.links, small.beats, small.listed), (32.0, 4.0, 25.0));
     assert_eq!(small.links_of_one, 12.0);
     assert_eq!(mesh(20.0, 30.0, 40.0).listed, 100.0 * small.listed);

@@ -172,7 +172,7 @@ fn against(first: f64, value: f64, better: Better) -> Against {
     let ratio = if value == first { 1.0 } else { value / first };
     let judgement = match better {
         Better::Neither => Judgement::None,
-        // This case also covers a first value of 0.
+        // Two values of 0 are the same too.
         _ if (value - first).abs() <= first.abs() * SAME => Judgement::Same,
         Better::Lower if value < first => Judgement::Better,
         Better::Higher if value > first => Judgement::Better,

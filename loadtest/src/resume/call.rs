@@ -18,7 +18,7 @@ const CALL_GRACE: Duration = Duration::from_secs(30);
 /// How long the client reads on after the response, to detect superfluous messages.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// Time after the job by which a call has certainly ended.
+/// How long after the planned end of its job a call has certainly ended.
 const PAST_THE_END: Duration = Duration::from_millis(500);
 
 /// The pause before a resume if the server ended the stream early and named none.
@@ -236,7 +236,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Resumes the stream. If that is impossible, reports a finding and returns `None`.
+    /// Reports a finding and returns `None` if the stream cannot be resumed.
     async fn resume(&mut self) -> Option<Reply> {
         let Some(last_id) = self.last_id.clone() else {
             self.check.find(

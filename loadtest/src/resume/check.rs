@@ -134,7 +134,6 @@ pub(crate) struct SeenIds {
 }
 
 impl SeenIds {
-    /// Returns `false` if `id` was seen before.
     pub(crate) fn insert(&mut self, id: &str) -> bool {
         self.hashes.insert(digest(id))
     }

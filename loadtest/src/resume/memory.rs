@@ -10,7 +10,7 @@ pub(crate) struct Samples {
     points: Vec<(f64, f64)>,
 }
 
-/// Servers warm up, so the settled slope omits the first third.
+/// The settled slope omits the first third, in which servers warm up.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Memory {
     pub(crate) samples: usize,

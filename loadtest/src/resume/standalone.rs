@@ -75,7 +75,8 @@ impl Listener {
             }
             let pause = match self.chance.pause() {
                 Pause::For(time) => time,
-                // This stream has no end, so the client stays away for about as long as it listens.
+                // This stream has no end to wait for, so the client stays away for a random
+                // listening time.
                 Pause::PastTheEnd => self.chance.listening_time(),
             };
             tokio::time::sleep(pause).await;

@@ -1,7 +1,7 @@
 //! The floor is the least work of an HTTP server in Rust that answers an echo call: typed serde
 //! over bare axum, without checking MCP. A real server's CPU time divided by the floor's is the
-//! price of the protocol and the architecture. Its progress events have the same bytes as Shoal's.
-//! A call of `echo_slowly` is a task that has ended at the first poll.
+//! price of the protocol and the architecture. The floor's progress events have the same bytes as
+//! Shoal's. A call of `echo_slowly` is a task that has ended at the first poll.
 
 mod progress;
 mod task;

@@ -73,7 +73,7 @@ impl Spawned {
         Self::shoal_by(Command::new(program), core, environment)
     }
 
-    /// Starts Shoal by `command`, which lacks only Shoal's arguments, and may be a profiler.
+    /// `command` starts Shoal, perhaps under a profiler, and lacks only Shoal's arguments.
     pub(crate) fn shoal_by(
         mut command: Command,
         core: Option<usize>,

@@ -41,7 +41,7 @@ pub(super) struct Taken {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// A session's lookup. It is void if its number is outdated.
+    /// A lookup of a session, with the lookup's number. A lookup with an outdated number is void.
     Look(usize, u32),
     Answer(usize),
     Gone(usize),
@@ -258,8 +258,8 @@ mod tests {
     #[test]
     fn pauses_keep_those_who_wait_from_asking_again_and_again() {
         let taken = take_over(DEATH, &mut StdRng::seed_from_u64(7));
-        // Pauses of 0.1, 0.2, 0.4, 0.8 and then 1 s, each at least by half: at most 13 lookups
-        // before the lapse, two after.
+        // The pauses are at least half of 0.1, 0.2, 0.4, 0.8 and then 1 s. So a request makes at
+        // most 13 lookups before the lapse, and two after.
         assert!(taken.lookups <= 15 * DEATH.sessions, "{taken:?}");
     }
 }

@@ -1,6 +1,6 @@
-//! Adjacent readings depend on one another, which would make the confidence interval too narrow. So only the medians of
-//! blocks of readings count. The slope is the median of the slopes of all pairs (Theil-Sen), and its interval comes
-//! from their ranks (Kendall).
+//! Adjacent readings depend on one another, which would make the confidence interval too narrow.
+//! Therefore, only the medians of blocks of readings count. The slope is the median of the slopes
+//! of all pairs (Theil-Sen), and its interval comes from their ranks (Kendall).
 
 use crate::report::median;
 

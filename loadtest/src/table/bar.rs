@@ -35,8 +35,8 @@ const BARS: &[(&str, Limit)] = &[
     ),
     ("shoal legacy", TimesFewer(12.0, &["TypeScript 1 stateful"])),
     ("shoal modern", TimesFewer(12.0, &["TypeScript 2 modern"])),
-    // This comparison is hard for Shoal, which keeps a session, because the cheaper of the two
-    // peers counts.
+    // This comparison is hard for Shoal, which keeps a session: the cheaper of the two peers
+    // counts, and one keeps none.
     (
         "shoal legacy",
         TimesFewer(70.0, &["FastMCP stateful", "FastMCP stateless JSON"]),

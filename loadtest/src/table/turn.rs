@@ -167,9 +167,9 @@ fn environment(case: &Case) -> Environment {
                 "SHOAL_TASKS__POLL_INTERVAL",
                 format!("{POLL_INTERVAL_MS}ms"),
             ),
-            // With these times, a task leaves the memory and is forgotten within a run. Until then
-            // it counts as a session, and tasks of an hour would exceed the limit of sessions. The
-            // times still suffice for each step before the next one, so the work stays realistic.
+            // With these times, a task is unloaded and forgotten within a run. Until then it counts
+            // as a session, so tasks that live for an hour would exceed the limit of sessions. Each
+            // step still ends before the next one, so the work stays realistic.
             ("SHOAL_SESSION__SWEEP_EVERY", "1s".to_owned()),
             ("SHOAL_SESSION__PASSIVATE_AFTER", "1s".to_owned()),
             ("SHOAL_TASKS__TTL", "5s".to_owned()),

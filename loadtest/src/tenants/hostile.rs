@@ -1,4 +1,4 @@
-//! The hostile tenant. Each of its connections repeats its attempt at the same pace.
+//! The hostile tenant. Each of its connections repeats its attempt after the same pause.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -38,8 +38,8 @@ pub(super) enum Deed {
     Hold(Item),
 }
 
-/// The hostile tenant has its own thread, so that it does not delay the good tenant's timer. Dropping it closes its
-/// connections.
+/// The hostile tenant has its own thread, so that it does not delay the good tenant's timer.
+/// Dropping the tenant closes its connections.
 pub(super) struct Hostile {
     pub(super) tally: Arc<Tally>,
     stop: Option<oneshot::Sender<()>>,
@@ -47,7 +47,7 @@ pub(super) struct Hostile {
 }
 
 impl Hostile {
-    /// Each connection attempts `deed` once per `pace`.
+    /// Each connection repeats `deed`, with a pause of `pace` in between.
     pub(super) fn begin(
         targets: &[Target],
         connections: usize,
@@ -70,7 +70,7 @@ impl Hostile {
             runtime.block_on(async {
                 let mut running = JoinSet::new();
                 for one in ones {
-                    // Spreads the starts of the connections over one pace.
+                    // Spreads the first attempts of the connections.
                     let share = one.number as f64 / connections as f64;
                     running.spawn(one.go_on(deed, deed.spread(pace).mul_f64(share), pace));
                 }
@@ -95,9 +95,9 @@ impl Drop for Hostile {
 }
 
 impl Deed {
-    /// Returns the time over which the connections spread their first attempts. With large
-    /// messages, it is the time for which each is held, to measure what attempts hold instead of
-    /// how fast the machine copies.
+    /// Returns the time over which the connections spread their first attempts. For large messages,
+    /// this is the time for which each message is held, so that the run measures memory instead of
+    /// copying speed.
     fn spread(self, pace: Duration) -> Duration {
         match self {
             Self::Hold(Item::AnswerBytes | Item::UnreadWebsockets) => UNREAD,

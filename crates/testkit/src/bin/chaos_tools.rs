@@ -1,8 +1,8 @@
 //! An MCP server over stdio for chaos runs. It uses rmcp only, as a tool author would.
 //!
-//! Each tool answers with the nonce of its call. Tools that must not be repeated first append the nonce
-//! to a ledger, the file named by `CHAOS_LEDGER`. With `--asking`, the server speaks 2025-11-25 and has
-//! one tool, which asks its user mid-call.
+//! Each tool answers with the nonce of its call. Tools that must not be repeated first append the
+//! nonce to a ledger, the file named by `CHAOS_LEDGER`. With `--asking`, the server speaks
+//! 2025-11-25 and has one tool, which asks the user mid-call.
 
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
@@ -220,6 +220,6 @@ async fn main() -> anyhow::Result<()> {
     let asking = std::env::args().any(|argument| argument == "--asking");
     let running = ChaosTools::new(ledger, asking).serve(stdio_pipes()).await?;
     running.waiting().await?;
-    // Exits at once, which ends calls that are still running too.
+    // Exits at once, which also ends calls that are still running.
     std::process::exit(0)
 }

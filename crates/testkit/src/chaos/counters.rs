@@ -24,11 +24,11 @@ pub struct Counters {
     pub lost_streams: u64,
     /// Messages and streams that waited for an owner.
     pub waited: u64,
-    /// The median wait at the slowest node.
+    /// The median wait for an owner, at the slowest node.
     pub p50_ms: u64,
-    /// The 99th percentile at the slowest node.
+    /// The 99th percentile of these waits, at the slowest node.
     pub p99_ms: u64,
-    /// The longest wait.
+    /// The longest of these waits.
     pub max_ms: u64,
 }
 

@@ -96,7 +96,6 @@ enum Trait {
     Reruns,
     /// Excuses refused calls.
     Refuses,
-    /// Most calls must be short.
     ShortCalls,
     /// Calls must outlast drains.
     ShortDrains,
@@ -225,7 +224,7 @@ impl Fault {
         Rules {
             outcome_unknown: self.has(Unknown),
             reruns: self.has(Reruns),
-            // A rollout lacks this trait, because it must not fail requests.
+            // A rollout lacks `Refuses`, because it must not fail requests.
             not_executed: self.has(Refuses),
             ..Rules::default()
         }

@@ -1,5 +1,5 @@
-//! When all requests have ended, all counts of held things must be zero, and every key in Redis must expire, even if
-//! clients hung up, edges died or connections broke.
+//! When all requests have ended, no member may hold anything for clients, and every key in Redis
+//! must expire, even if clients hung up, edges died or connections broke.
 
 use std::time::Duration;
 

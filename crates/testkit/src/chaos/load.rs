@@ -179,8 +179,8 @@ fn leave(dice: &mut StdRng, tool: Tool) -> Option<Leave> {
     Some(Leave::HangUp { after })
 }
 
-/// Returns when the client hangs up, if it does. It stays for calls that ask, because it must
-/// answer.
+/// Returns the time after which the client hangs up, if it does. The client stays for a call that
+/// asks the user, because it must answer the question.
 fn hang_up(dice: &mut StdRng, tool: Tool) -> Option<Duration> {
     let hangs_up = tool != Tool::Ask && dice.random_bool(0.12);
     hangs_up.then(|| Duration::from_secs_f64(dice.random_range(HANGS_UP_US) / 1e6))

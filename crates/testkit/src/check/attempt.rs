@@ -19,7 +19,6 @@ pub(super) struct Attempt {
     pub(super) end: Unanswered,
 }
 
-/// The state of a request without an answer.
 pub(super) enum Unanswered {
     Open,
     /// The client hung up before anything arrived.
@@ -64,7 +63,7 @@ impl Attempt {
                 ..
             } => {
                 // With an event id, the refused request is the GET that resumes the stream. The
-                // client repeats it later.
+                // client repeats that GET later, so the request is not over.
                 if !is_passing(*status, *code) {
                     let (code, why) = (*code, format!("{status}: {message}"));
                     self.end = Unanswered::Failed {

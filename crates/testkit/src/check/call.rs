@@ -137,7 +137,7 @@ impl CallRecord {
             {
                 Fate::Forgotten
             }
-            // The node that knew the outcome was lost, and the session too.
+            // Both the node that knew the outcome and the session were lost.
             Unanswered::Failed {
                 code: Some(code @ code::OUTCOME_UNKNOWN),
                 why,

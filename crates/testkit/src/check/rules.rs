@@ -21,7 +21,7 @@ pub struct Rules {
     pub broke_at: HashMap<String, String>,
 }
 
-/// A time in which a member or Redis was down, or about to be.
+/// A time in which a member or Redis was down, or about to go down.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outage {
     /// The member's name.

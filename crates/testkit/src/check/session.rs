@@ -92,8 +92,8 @@ pub(super) fn is_passing(status: u16, told: Option<i64>) -> bool {
     passing && told != Some(code::OUTCOME_UNKNOWN)
 }
 
-/// Whether this check ignores a refused request: it can be retried, other checks judge it, or its
-/// history is lost.
+/// Whether this check ignores a refused request: the client can retry it, other checks judge it, or
+/// its session or history is gone.
 fn is_fine(channel: Channel, status: u16, told: Option<i64>, rules: &Rules) -> bool {
     if is_passing(status, told) {
         let nothing_done = [None, Some(code::OVERLOADED), Some(code::NOT_EXECUTED)];

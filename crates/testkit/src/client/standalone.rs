@@ -13,8 +13,8 @@ use super::{LONGEST_PAUSE, PAUSE, Shared};
 use crate::history::{Channel, Ended, Message, Step};
 
 impl Shared {
-    /// Opens the stream, with retries while a refusal or a break is temporary. The error is `true`
-    /// if the session is gone.
+    /// Opens a stream, with retries while a refusal or a break is temporary. The error is `true` if
+    /// the session is gone.
     pub(super) async fn reopen(
         &self,
         session: &Session,

@@ -57,10 +57,10 @@ impl Default for Builder {
             "state_keys.keys",
             r#"[{ value = "the same for all of a test" }]"#,
         )
-        // Turns learning off: a node need not wait for more pools, because all are known when every
-        // member is ready.
+        // Turns learning off: all pools are known when every member is ready, so a node need not
+        // wait for more.
         .setting("cluster.learning", "0ms")
-        // A draining edge still serves for this time, because the round robin does not notice the
+        // Lets a draining edge serve for this time, because the round robin does not notice the
         // drain at once.
         .setting("shutdown.balancer_delay", "500ms")
     }

@@ -31,7 +31,7 @@ pub(super) struct Gates {
 }
 
 impl Plan {
-    /// Chooses the member's ports, which it keeps after a restart.
+    /// Starts a member on free ports, which it keeps after a restart.
     pub(super) async fn start(
         &self,
         role: Role,

@@ -25,8 +25,8 @@ pub enum Tools {
 /// A capacity that no run reaches.
 const ROOM: usize = 4096;
 
-/// Number of server processes for calls that ask. Each serves one call, and all clients are one
-/// principal, so together they can have this many asking calls.
+/// Number of server processes for calls that ask. Each process serves one call. All clients are one
+/// principal, so together they can have this many calls that ask.
 const ASKING_PROCESSES: usize = 256;
 
 impl Tools {

@@ -16,8 +16,8 @@ use crate::history::{History, Recorder};
 /// The parameters of the clients.
 #[derive(Clone, Debug)]
 pub struct Clients {
-    /// Number of clients of 2025-11-25. Each has a session, a standalone stream, and lanes of long and
-    /// short calls.
+    /// Number of clients of 2025-11-25. Each has a session and a standalone stream, and makes long
+    /// and short calls at the same time.
     pub legacy: usize,
     /// Number of clients of 2026-07-28. Each listens, and makes long and short calls.
     pub modern: usize,

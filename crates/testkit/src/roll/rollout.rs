@@ -35,9 +35,9 @@ pub struct Restart {
 pub struct HandOver {
     /// Sessions handed over.
     pub sessions: u64,
-    /// The median of the part of the sessions' time without an owner that this node caused.
+    /// The median, over these sessions, of the time without an owner.
     pub median_ms: f64,
-    /// The longest time that a session had no owner.
+    /// The longest time for which one of these sessions had no owner.
     pub longest_ms: f64,
 }
 

@@ -23,7 +23,7 @@ const HOP_BY_HOP: [HeaderName; 6] = [
     header::UPGRADE,
 ];
 
-/// Forwards a request. An error breaks the client's connection too.
+/// An error breaks the client's connection too.
 pub(super) async fn forward(
     shared: Arc<Shared>,
     mut request: Request<Incoming>,

@@ -17,7 +17,7 @@ async fn shift(member: &Member, clock: WrongClock, seconds: i64) {
     member.start_again().await.unwrap();
 }
 
-/// Tries again while the edge refuses, because the worker has not joined it yet.
+/// Tries again while the edge refuses, because the worker has not joined the edge yet.
 async fn modern(cluster: &Cluster, nonce: &str) -> String {
     let deadline = tokio::time::Instant::now() + ORDERLY;
     loop {

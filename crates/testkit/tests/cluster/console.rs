@@ -183,7 +183,7 @@ async fn calls_on_other_nodes_are_seen_and_cancelled() {
 
 #[tokio::test]
 async fn a_node_that_does_not_answer_holds_up_nobody() {
-    // A long lease, so that the paused node does not count as dead.
+    // With a long lease, the paused node does not count as dead.
     let cluster = three_edges(Duration::from_secs(120)).await;
     let console = Console::of(cluster.edges()[0]);
     let clients = sessions_on_both_nodes(&cluster, &console).await;

@@ -34,7 +34,7 @@ async fn a_pool_that_appears_in_the_file_answers_calls_and_goes_with_its_entry()
         "[pools.found]\nprefix = 'found_'\nlinger = '100ms'\nbackend.http = {{ url = {:?}, headers_file = {headers:?} }}\n",
         upstream.url
     );
-    // An invalid pool in the file does not affect the others.
+    // An invalid pool in the file must not affect the valid pool.
     let other = "[pools.other]\nbackend.stdio.command = 'sh'\n";
     put(&file, &[&entry, other].concat());
     let answers = async || call(edge, "found_echo").await["result"]["content"][0]["text"] == "x";

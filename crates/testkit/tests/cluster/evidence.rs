@@ -1,7 +1,7 @@
 //! Owners that are gone, and owners that only seem to be.
 //!
-//! Some leases here are longer than any wait of a test, so a take-over in time needs evidence. The
-//! session's epoch shows whether there was one.
+//! Some leases here outlast every wait of a test, so an early take-over needs evidence. The
+//! session's epoch shows whether a take-over happened.
 
 use std::time::Duration;
 

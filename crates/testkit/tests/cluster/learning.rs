@@ -154,7 +154,7 @@ async fn a_tool_stays_known_while_all_session_nodes_are_away() {
             if answer.body["result"].is_object() {
                 return answer;
             }
-            // The edge may send the first call to a killed node before it notices the kill. Then
+            // Before the edge notices the kill, it may send the first call to a killed node. Then
             // the edge does not know whether a worker has the call.
             let perhaps_sent = id == 1 && answer.body["error"]["code"] == 50_002;
             let not_yet = perhaps_sent || answer.body["error"]["code"] == 50_301;

@@ -105,7 +105,7 @@ async fn a_slow_redis_delays_calls_and_a_very_slow_one_refuses_some() {
     assert_eq!(very_slow.results + very_slow.refusals, all);
     assert!(cluster.disturbed() > 0, "nothing was held up");
     cluster.heal();
-    // The leases have lapsed. Their former owners must notice this, and serve again.
+    // The leases have lapsed. The nodes must notice this, and serve again.
     for (id, client) in (100..).zip(&clients) {
         client.echo_patiently(id).await;
     }

@@ -265,8 +265,8 @@ async fn a_question_is_put_once_though_its_answer_is_long_on_its_way_to_the_work
     assert_eq!(ledger(&cluster), "put-once\n", "executed once");
 }
 
-/// Other nodes than the task's owner poll the task only every ten seconds, so the owner must
-/// publish changes in Redis.
+/// Nodes that do not own the task poll it only every ten seconds, so the owner must publish changes
+/// in Redis.
 #[tokio::test]
 async fn that_a_task_has_changed_is_told_by_way_of_redis() {
     let cluster = start(hurried()).await;

@@ -77,7 +77,7 @@ async fn a_trace_goes_on_when_the_owner_of_the_session_is_killed() {
         "session resume call",
         "session take over",
     ];
-    // Spans that the killed node had not sent are lost. All others must be connected.
+    // Spans that the killed node had not sent are lost. All other spans must be connected.
     let spans = collector
         .wait_for(&TRACE, |spans| {
             let survivors = survivors(spans, killed);

@@ -1,7 +1,7 @@
 //! Upstream servers whose calls fail for one principal must stay available to the other.
 //!
-//! The hostile principal makes few calls, as a quota would allow. All fail: the server answers 5xx, closes the connection,
-//! is slow, or exits.
+//! The hostile principal makes few calls, as a quota would allow. All its calls fail: the server
+//! answers 5xx, closes the connection, is slow, or exits.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -77,8 +77,8 @@ const API: Tools = Tools {
     ],
 };
 
-/// Lists pools of each kind, one with one server and one with two equal servers: name, prefix,
-/// backend, and calls.
+/// Lists pools as name, prefix, backend and calls. Each kind has a pool with one server and a pool
+/// with two equal servers.
 fn pools<'a>(http: &[Upstream], api: &[Upstream]) -> [(&'a str, &'a str, String, &'a Tools); 4] {
     let list = |urls: Vec<String>| format!("{urls:?}");
     let document = format!("{:?}", format!("{}/openapi.json", api[0].url));
@@ -156,8 +156,8 @@ async fn others_calls_succeed(form: Form) {
             );
         }
     }
-    // Each crash ends calls of the honest principal too. They succeed because Shoal repeats calls
-    // that are safe to repeat.
+    // Each crash ends calls of the honest principal too. These calls still succeed, because Shoal
+    // repeats calls that are safe to repeat.
     let attack = |hostile: Hostile| async move {
         hostile.call_again("crash", &json!({}), PAUSE).await;
     };

@@ -17,7 +17,7 @@ const AT_ONCE: usize = 150;
 const AT_A_TIME: u32 = 4;
 /// Length of an oversized text that still fits into a message, in bytes.
 const LONG: usize = 3 << 20;
-/// The pause leaves CPU time to the server, so that its bounds are the limit.
+/// The pause leaves CPU time to the server, so that the server's bounds limit the attack.
 const PAUSE: Duration = Duration::from_millis(20);
 
 #[derive(Clone)]

@@ -1,8 +1,9 @@
 //! Two principals on one server: one attacks, and the other must not notice.
 //!
-//! During an attack every call of the honest principal must succeed, and no process may exceed its configured memory. With
-//! `EXHAUSTION_SECONDS=30` an attack takes that long, on an otherwise idle machine, and the honest principal's 99th
-//! percentile must stay within three times its value without an attack:
+//! During an attack every call of the honest principal must succeed, and no process may exceed its
+//! configured memory. With `EXHAUSTION_SECONDS=30` an attack takes 30 s, and the honest principal's
+//! 99th percentile must stay within three times its value without an attack. This needs an
+//! otherwise idle machine:
 //!
 //! `EXHAUSTION_SECONDS=30 cargo test --release -p shoal-testkit --test exhaustion -- --nocapture --test-threads 1`
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
@@ -103,7 +104,7 @@ where
     }
 }
 
-/// The attack has its own thread, so that it does not slow the honest principal down by itself.
+/// The attack has its own thread, so that running it does not slow the honest principal down.
 struct Attack {
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,

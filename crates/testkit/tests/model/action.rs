@@ -69,7 +69,7 @@ pub(crate) enum Action {
     RefuseConnections(NodeId),
     GiveUp(NodeId),
     ArriveFull(Frame),
-    /// Advances a ledger's number, which forgets ended calls.
+    /// Advances the number of a worker's ledger. The ledger then forgets ended calls.
     Forget(WorkerId),
     Limit(Post),
     HangUp,

@@ -1,4 +1,3 @@
-//! Explores a model and reports the result.
 #![expect(
     clippy::print_stderr,
     reason = "the counts are what a reader wants to know"

@@ -1,5 +1,3 @@
-//! The modelled cluster as a stateright model.
-
 use stateright::{Model, Property};
 
 use super::action::{Action, Reply};

@@ -35,7 +35,7 @@ impl State {
         run.is_some_and(|run| run.written)
     }
 
-    /// Sends the answer. Only the edge that receives the answer can confirm its arrival.
+    /// Only the edge that receives the answer can confirm its arrival.
     pub(crate) fn answer(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let task = self.task(node).clone();
         let answer = task.pending.expect("there is one");
@@ -78,7 +78,7 @@ impl State {
     }
 
     /// Looks in the log for a call that the worker refuses or no longer knows. An earlier delivery
-    /// may have written it.
+    /// may have journaled the call.
     fn find_in_log(&mut self, setup: &Setup, node: NodeId, waiter: Option<u8>) {
         self.node_mut(node).task = None;
         if self.store.entry.as_ref().is_some_and(|entry| !entry.ended) {
@@ -102,7 +102,7 @@ impl State {
         }
     }
 
-    /// Journals the call. The client gets an event id only after this step.
+    /// The client gets an event id only after this step.
     pub(crate) fn journal(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let (binding, epoch) = (self.task(node).binding, self.epoch_of(node));
         if setup.plants(Fault::IdBeforeStep) {
@@ -133,7 +133,7 @@ impl State {
             return;
         }
         // If the journal comes before the start, a call without an entry was never started, so this
-        // is no repetition.
+        // delivery is no repetition.
         let is_new = !was_there && setup.way != Way::Hold;
         task.repeated &= !is_new;
         let elsewhere = entry.binding.worker != task.binding.worker;
@@ -147,7 +147,7 @@ impl State {
         }
     }
 
-    /// Writes to the session state. The worker gets the confirmation only after this step.
+    /// The worker gets the confirmation only after this step.
     pub(crate) fn write(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let (binding, epoch) = (self.task(node).binding, self.epoch_of(node));
         let written = self.store.write(setup, &mut self.past, epoch, binding);
@@ -173,7 +173,7 @@ impl State {
         }
     }
 
-    /// Appends an event to the log. Readers can see the event only after this step.
+    /// Readers can see the event only after this step.
     pub(crate) fn append(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let task = self.task(node).clone();
         let event = task.pending.expect("it has received one");
@@ -260,7 +260,7 @@ impl State {
         }
     }
 
-    /// Binds the call to another worker. The new binding is journaled before the start.
+    /// The new binding is journaled before the call starts.
     pub(crate) fn rebind(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let task = self.task(node);
         if task.step != Step::Logged && self.log_knows_more(setup) {

@@ -51,8 +51,7 @@ impl State {
         }
     }
 
-    /// Refuses a request. If the request is a repetition, the outcome is unknown, because the call
-    /// may have run.
+    /// If the request is a repetition, the outcome is unknown, because the call may have run.
     pub(crate) fn refuse(&mut self, setup: &Setup, post: Post) {
         self.take_post(post);
         if !self.is_awaited(post.node, post.attempt) {
@@ -121,9 +120,9 @@ impl State {
         }
     }
 
-    /// Refuses the call, unless the delivery is a repetition: an earlier owner may have allowed the
-    /// call. Then only attaches to the call at the worker, which either has it, or refuses it for
-    /// good.
+    /// Refuses the call if the delivery is the first. A repetition only attaches to the call at the
+    /// worker, because an earlier owner may have allowed the call. The worker either has the call,
+    /// or refuses it for good.
     pub(crate) fn plan_refuses(&mut self, setup: &Setup, node: NodeId) {
         let believed = setup.plants(Fault::RefusedRepetitionBelieved);
         if self.task(node).repeated && !believed {
@@ -194,8 +193,8 @@ impl State {
         }
     }
 
-    /// Sends a call back as unsent. If nothing can have been sent, the edge binds it again. Otherwise the
-    /// outcome is unknown.
+    /// If nothing can have been sent, the edge binds the call again. Otherwise the outcome is
+    /// unknown.
     pub(crate) fn send_back_unsent(&mut self, setup: &Setup, node: NodeId) {
         let task = self.node_mut(node).task.take().expect("it has the call");
         self.lose_requests(node, Some(&task));
@@ -268,7 +267,7 @@ impl State {
         }
     }
 
-    /// Cancels the call. The cancellation may overtake the call's delivery.
+    /// The cancellation may overtake the call's delivery.
     pub(crate) fn cancel(&mut self, setup: &Setup, node: NodeId) {
         self.client.also = Asked::Accepted;
         let is_over = self.store.entry.as_ref().is_some_and(|entry| entry.ended);

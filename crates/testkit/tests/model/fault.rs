@@ -24,8 +24,8 @@ pub(crate) enum Fault {
     NotThereIsNotExecuted,
     /// An owner that sends JSON frees the result before the edge has confirmed it.
     FreedWithAnswer,
-    /// An owner frees each result, also that of a batch's member, as soon as it has received it,
-    /// before the result is in the log or at the edge.
+    /// An owner frees each result, also that of a batch's member, on receipt, before the result is
+    /// in the log or at the edge.
     FreedOnReceipt,
     /// An owner binds a call to another worker without journaling the new binding.
     UnjournaledBinding,

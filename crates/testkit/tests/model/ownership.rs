@@ -1,5 +1,3 @@
-//! How a node acquires and loses the session.
-
 use super::action::Reply;
 use super::fault::Fault;
 use super::setup::Setup;
@@ -8,8 +6,7 @@ use super::state::{
 };
 
 impl State {
-    /// Renews the lease. If other nodes may have claimed, the node checks the owner now and a lease later. By
-    /// then, every half-done claim is complete or abandoned.
+    /// If other nodes may have claimed, the node checks the owner now and a lease later.
     pub(crate) fn renew(&mut self, setup: &Setup, node: NodeId) {
         let index = usize::from(node);
         let lapsed = !self.store.leases[index];
@@ -109,9 +106,9 @@ impl State {
         self.start_task(node);
     }
 
-    /// Makes the driver check whether its node still owns the session: another driver reads the
-    /// worker's events, or a worker refused a frame as a former owner's. Neither is an outcome of
-    /// the call.
+    /// Makes the driver check whether its node still owns the session, because another driver reads
+    /// the worker's events, or a worker refused a frame as a former owner's. Neither is an outcome
+    /// of the call.
     pub(crate) fn superseded(&mut self, setup: &Setup, node: NodeId) {
         if setup.plants(Fault::StolenReaderIsOutcome) {
             let task = self.task_mut(node);

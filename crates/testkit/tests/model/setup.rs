@@ -5,7 +5,7 @@ use super::fault::Fault;
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub(crate) name: &'static str,
-    /// Number of nodes. A node that restarts has a new id, so it counts as another node.
+    /// A node that restarts has a new id, so it counts as another node.
     pub(crate) nodes: u8,
     pub(crate) way: Way,
     pub(crate) tool: Tool,

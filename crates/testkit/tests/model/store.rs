@@ -71,7 +71,7 @@ impl Store {
         Ok(())
     }
 
-    /// Appends an event. Recognises an append that has succeeded before.
+    /// Recognises an append that has succeeded before.
     pub(crate) fn append(
         &mut self,
         setup: &Setup,

@@ -28,7 +28,7 @@ impl State {
         *self.worker_mut(worker) = Worker::new(next);
     }
 
-    /// Breaks a link. Frames that were sent before may still arrive.
+    /// Frames that were sent before may still arrive.
     pub(crate) fn break_link(&mut self, setup: &Setup, node: NodeId) {
         if setup.plants(Fault::BlindRetry) {
             let other = 1 - self.task(node).binding.worker;

@@ -328,8 +328,8 @@ impl State {
 }
 
 impl What {
-    /// Returns whether the worker checks the sender's epoch. It does not check it for `Free`, which
-    /// is true from any sender.
+    /// Returns whether the worker checks the sender's epoch. `Free` needs no check, because it is
+    /// true from any sender.
     fn is_fenced(self) -> bool {
         !matches!(self, Self::Free(_))
     }

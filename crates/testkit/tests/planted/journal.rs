@@ -1,5 +1,3 @@
-//! A journal that forgets.
-
 use std::sync::Arc;
 
 use async_trait::async_trait;

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use shoal_ports::{Append, Appended, Epoch, EventLog, LogError, Page, SessionId};
 use shoal_protocol::{EventId, StreamId};
 
-/// A log whose appends wait in their node. If the node is lost, the appends are lost too.
+/// Appends wait in their node, and are lost with the node.
 pub(crate) struct LateLog {
     inner: Arc<dyn EventLog>,
     waiting: Mutex<Vec<(SessionId, Epoch, Append)>>,

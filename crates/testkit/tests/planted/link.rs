@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) struct Links(pub(crate) HashMap<NodeId, Arc<Link>>);
 
-/// A link. When it is cut, requests end with `Unreachable` and streams with `Moved`, as with any
+/// When the link is cut, requests end with `Unreachable` and streams with `Moved`, as with any
 /// transport.
 pub(crate) struct Link {
     far: Sessions,

@@ -42,9 +42,8 @@ impl SlowLog {
         self.sent.load(Ordering::SeqCst) - arrived
     }
 
-    /// Appends with the newest epoch, at the end of the stream. Both are needed to plant the fault:
-    /// after a write of the current owner, the store would refuse a former owner by its epoch or by
-    /// its position.
+    /// Appends with the newest epoch, at the end of the stream. The fault needs both: after a write
+    /// of the current owner, the store would refuse a former owner by its epoch or by its position.
     async fn append_as_owner(
         &self,
         session: &SessionId,

@@ -142,8 +142,8 @@ where
         .body(StreamBody::new(body))
         .unwrap();
     let answered = sender.send_request(request);
-    // If the connection ends just then, the request stays in a queue, and fails only when the last
-    // sender is dropped.
+    // If the connection ends at this moment, the request stays in a queue, and fails only when the
+    // last sender is dropped.
     drop(sender);
     let answer = match answered.await {
         Ok(response) => read(method, response).await,

@@ -1,4 +1,4 @@
-//! Calls that continue while strangers try to join. Each must be answered.
+//! Calls that continue while strangers try to join. Each call must be answered.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -69,7 +69,8 @@ fn enough_rounds_on_one_side_of_the_limit_decide() {
         let rounds: Vec<Round> = rounds.map(|cpu_us| (cpu_us, 100.0, 100.0)).collect();
         verdict(Part::Sampled, &rounds, &vec![ROUND; rounds.len()])
     };
-    // The probability of at least 7 heads in 8 tosses is 3.5%, of 6 in 7 6.3%, of 15 in 20 2.1%.
+    // The probability of at least 7 heads in 8 tosses is 3.5%, of 6 heads in 7 tosses 6.3%, and of
+    // 15 heads in 20 tosses 2.1%.
     for (below, above, due) in [
         (7, 1, Verdict::Held),
         (6, 1, Verdict::TooNoisy),

@@ -44,7 +44,6 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// `command` starts the process.
     pub(super) fn start(
         role: Role,
         number: usize,

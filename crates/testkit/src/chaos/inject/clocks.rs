@@ -1,5 +1,3 @@
-//! Kills a member, and starts it again with another wrong clock.
-
 use std::time::Duration;
 
 use super::{Deed, Injector, bring_back, killed};

@@ -1,4 +1,5 @@
-//! Calls an edge during its drain. Each call must get one answer, or a refusal that says it did not run.
+//! Calls an edge during its drain. Each call must get one answer, or a refusal that says that the
+//! call did not run.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ const CLIENTS: usize = 6;
 /// Maximum time between two calls of a client, so short that some call is always open.
 const THINKING: Duration = Duration::from_millis(200);
 const BEFORE: Duration = Duration::from_secs(1);
-/// The number of the first of these clients, above the numbers of the run's other clients.
+/// The number of the first client of a drain, above the numbers of the run's other clients.
 const FIRST: usize = 100_000;
 
 impl Injector<'_> {

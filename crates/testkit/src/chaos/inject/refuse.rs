@@ -1,5 +1,3 @@
-//! Restarts workers with almost no capacity.
-
 use std::time::Duration;
 
 use anyhow::bail;

@@ -1,5 +1,3 @@
-//! Clients return together to sessions that are about to expire, while Redis stops repeatedly.
-
 use std::fmt;
 use std::time::Duration;
 
@@ -23,8 +21,8 @@ const STOPS: usize = 2;
 const STOPPED: Duration = Duration::from_millis(2300);
 const GOES: Duration = Duration::from_millis(300);
 
-/// Each stop of Redis (`STOPPED`) is longer than this timeout. A shorter timeout would also expire
-/// on a busy machine without a stop.
+/// Each stop of Redis (`STOPPED`) is longer than `redis.response_timeout`. A shorter timeout would
+/// also expire on a busy machine without a stop.
 pub(in crate::chaos) const SETTINGS: [(&str, &str); 2] =
     [("session.idle", "15s"), ("redis.response_timeout", "2s")];
 
@@ -87,8 +85,8 @@ async fn stop_repeatedly(redis: &Redis, from: Instant) -> anyhow::Result<()> {
 }
 
 impl Visitor {
-    /// Opens a session. The returned time is before the opening, because the session's life counts
-    /// from then.
+    /// Opens a session. Also returns the time before the request, because the session cannot expire
+    /// earlier than `IDLE` after that time.
     async fn open(
         http: &reqwest::Client,
         url: &str,
@@ -142,7 +140,7 @@ impl Visitor {
         }
     }
 
-    /// Sends a ping. Returns the time before it was sent, or `None` if the session has expired.
+    /// Sends a ping. Returns the time before the ping, or `None` if the session has expired.
     async fn use_session(&self, used: Instant) -> anyhow::Result<Option<Instant>> {
         let deadline = Instant::now() + self.patience;
         let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });

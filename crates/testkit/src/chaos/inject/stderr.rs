@@ -1,5 +1,3 @@
-//! Starts members with a full pipe as standard error.
-
 use std::time::Duration;
 
 use super::{Deed, Injector, killed};

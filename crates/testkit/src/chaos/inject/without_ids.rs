@@ -1,5 +1,3 @@
-//! WebSocket clients return without an event id after the oldest events are gone, while a session node is killed.
-
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
@@ -17,7 +15,7 @@ use super::{Deed, Injector};
 use crate::cluster::Member;
 
 const CLIENTS: usize = 16;
-/// How many answers each client misses: more than the log keeps.
+/// How many answers each client misses: more than the stream's log keeps.
 const ANSWERS: u64 = 40;
 const STEP: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(200);
@@ -78,7 +76,7 @@ impl<'a> Guest<'a> {
         Ok(Self { edges, session })
     }
 
-    /// The client must get the events that the log still has, and then the answer.
+    /// The client must get the events that the log still has, without a gap, and then the answer.
     async fn come_back(&self, patience: Duration) -> anyhow::Result<()> {
         let deadline = Instant::now() + patience;
         let protocols = format!("mcp.resume, mcp.session.{}", self.session);

@@ -24,8 +24,8 @@ impl Changes {
         self.count()
     }
 
-    /// Reports changes to a stream of 2026-07-28 until it ends. Several changes at once may be
-    /// reported as one.
+    /// Reports changes to a stream of 2026-07-28 until the stream ends. Several changes at once may
+    /// be reported as one.
     pub(crate) async fn tell(&self, stream: &SubscriptionContext) {
         let mut changes = self.count.subscribe();
         loop {
@@ -45,7 +45,8 @@ impl Changes {
     }
 }
 
-/// The task that reports changes to a session of an earlier revision, if it has subscribed.
+/// The task that reports changes to a session of an earlier revision. `None` if the session has not
+/// subscribed.
 #[derive(Default)]
 pub(crate) struct Following(Mutex<Option<AbortHandle>>);
 
