@@ -162,7 +162,7 @@ impl Node {
         Ok(())
     }
 
-    /// Returns how long the store keeps the list: as long as the tasks' records.
+    /// The store keeps the list at least as long as the tasks' records.
     fn list_life(&self) -> Duration {
         let records = self.config.record_life(SessionTransport::Task);
         records.max(3 * LISTED_EVERY)

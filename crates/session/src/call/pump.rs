@@ -200,7 +200,7 @@ impl CallDriver {
     /// call runs on.
     pub(super) async fn end_with_session(&self, seen: u64, in_flight: &InFlight, tail: &Tail) {
         if !in_flight.live.is_lost() {
-            // Cancelled before `finish` releases the slot, because the end of the session may need the call.
+            // Cancelled first, because `finish` makes the slot drop its control of the call.
             in_flight.slot.cancel(in_flight.live.streams.why_ending());
             let outcome = session_ended();
             self.finish(Vec::new(), outcome, seen, in_flight, tail)

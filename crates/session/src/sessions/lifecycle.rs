@@ -158,7 +158,7 @@ impl Node {
 
     pub(crate) async fn close(self: &Arc<Self>, to: &SessionRef) -> Result<(), GatewayError> {
         let live = self.find(to).await?;
-        // If another node owned the session, its record would bring it back after this end.
+        // If another node owned the session, the record would stay in the store and bring the session back.
         self.driver.check_ownership(&live).await?;
         let told = "the session was ended by its client";
         let ended = self.end_if_here(to, EndReason::Deleted, told).await;

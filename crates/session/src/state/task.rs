@@ -147,7 +147,7 @@ impl SessionState {
         }
     }
 
-    /// Returns the task as its client sees it. `None` if the session is not a task.
+    /// `None` if the session is not a task.
     pub(crate) fn task(&self) -> Option<Task> {
         let record = self.record.task.as_ref()?;
         let created_at = self.record.opened_at.unwrap_or_default();

@@ -624,7 +624,6 @@ pub fn bound(id: u64, tool: &str) -> Post {
     }
 }
 
-/// Describes a call of the tool that a worker runs already, for the session of a task.
 pub fn adopted(tool: &str) -> AdoptCall {
     AdoptCall {
         call: CallId::generate(),
