@@ -181,8 +181,8 @@ impl CallDriver {
             .parent(calls.first().and_then(|call| call.span.context()))
             .start();
         let since = Instant::now();
-        // Run-once calls that already run may use the store's reserve. Without room, they continue without a journal entry,
-        // Shoal cancels other running calls, and a task continues as a plain call.
+        // Run-once calls that already run may use the store's reserve. Without room, they continue without a journal
+        // entry, Shoal cancels other running calls, and a task continues as a plain call.
         let kept = |call: &InFlight| call.runs_once() && !call.is_task();
         let keeps = waiting.runs && calls.iter().all(kept);
         let begun = self.begin_surely(live, begin, since, waiting, keeps).await;
