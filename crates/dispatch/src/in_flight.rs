@@ -147,7 +147,6 @@ impl InFlight {
         !found.is_empty()
     }
 
-    /// Stops calls without a session, also later ones. Returns the number of stopped calls.
     pub(crate) fn stop_without_session(&self) -> usize {
         let found: Vec<_> = {
             let mut table = self.0.lock();

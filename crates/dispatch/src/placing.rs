@@ -47,7 +47,7 @@ impl<'a> Wish<'a> {
         }
     }
 
-    /// Returns the caller's own worker, if only one worker serves its items.
+    /// Returns the worker that alone serves the caller's own items, if it is reachable and not in `tried`.
     fn own_worker<'v>(&self, view: &'v View, tried: &[WorkerId]) -> Option<&'v Arc<Member>> {
         let own = view.own.worker(self.pool, self.asker);
         let own = own.filter(|worker| !tried.contains(worker));
@@ -83,8 +83,7 @@ impl Dispatch {
         tried.len() < self.shared.config.start_attempts.max(1)
     }
 
-    /// Waits up to `reconnect_wait` or, if longer, the `wait` of a pool that may scale to zero.
-    /// Dropping the future ends the wait.
+    /// Waits for a worker up to `reconnect_wait` or, if longer, the `wait` of a pool that may scale to zero.
     pub(crate) async fn worker_in_time(
         &self,
         call: &Call,

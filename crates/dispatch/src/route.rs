@@ -21,7 +21,7 @@ pub(crate) struct Routed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arguments {
     Checked,
-    /// Not checked, because Shoal does this earlier or later.
+    /// Not checked here, because Shoal checks them earlier or later.
     Trusted,
 }
 

@@ -41,7 +41,7 @@ impl ModernBridge {
         questions: Vec<Question>,
         given: Given,
     ) -> Self {
-        // A call that runs again gets its answers only when it asks. Only this node has them, so others must not
+        // A call that runs again gets its answers only when it asks. Only this node has them, so other nodes must not
         // learn where the call runs and take it.
         if given.to.is_none() {
             worker_call.tell_where();

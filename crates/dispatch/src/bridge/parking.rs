@@ -118,7 +118,8 @@ impl ParkingLot {
         })
     }
 
-    /// Parks a call until a request wakes it, its events break off, or the parking time ends, which cancels it.
+    /// Parks a call until a request wakes it, its events break off, or the parking time ends. That end cancels the
+    /// call.
     pub(super) fn park(self: &Arc<Self>, principal: Principal, parked: Parked) -> Result<(), Full> {
         let id = parked.worker_call.call();
         let (keeper, asked) = oneshot::channel();

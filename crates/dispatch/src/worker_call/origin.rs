@@ -191,8 +191,7 @@ impl Origin {
         }
     }
 
-    /// Starts the call at a worker of this process without waiting. Returns `None` if the worker cannot do
-    /// so.
+    /// Starts the call at a worker of this process. Returns `None` if the worker cannot do so without waiting.
     pub(crate) fn start_here(
         &mut self,
         member: &Member,
