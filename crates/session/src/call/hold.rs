@@ -328,7 +328,7 @@ impl HeldCall {
         }
     }
 
-    /// Stops the call because its session has ended. If the session has only moved to another node, the call runs on.
+    /// Stops the call, unless its session has only moved to another node.
     pub(super) async fn end_with_session(mut self) {
         let live = self.in_flight.live.clone();
         if !live.is_lost()

@@ -196,8 +196,7 @@ impl CallDriver {
         }
     }
 
-    /// Stops and answers the call because its session has ended. If the session has only moved to another node, the
-    /// call runs on.
+    /// Stops and answers the call, unless its session has only moved to another node.
     pub(super) async fn end_with_session(&self, seen: u64, in_flight: &InFlight, tail: &Tail) {
         if !in_flight.live.is_lost() {
             // Cancelled first, because `finish` makes the slot drop its control of the call.

@@ -1,5 +1,3 @@
-//! Tasks: takes running calls over, and answers requests to tasks.
-
 mod adopting;
 mod asking;
 
