@@ -1,7 +1,7 @@
 //! Tracks whether this node knows all pools.
 //!
-//! Workers connect in their own time. Until a starting node knows all pools, it refuses unknown
-//! names as safe to retry, and lists wait, both for a limited time.
+//! Until a starting node knows all pools, it refuses unknown names as safe to retry, and lists wait, both for a limited
+//! time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
