@@ -102,7 +102,7 @@ impl Node {
             false => HandOverOutcome::Failed,
         };
         metrics().sessions.handed_over(released);
-        // Released before this, because readers now search for the next owner.
+        // The release comes first, because readers now search for the next owner.
         live.lose();
         self.table.remove_live(live);
         self.unsubscribe_from(&live.id, subscriptions).await;

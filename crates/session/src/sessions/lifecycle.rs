@@ -144,7 +144,6 @@ impl Node {
         live.streams.end();
     }
 
-    /// Stores and releases all sessions, and stops running calls.
     pub(crate) async fn release_all(&self) {
         let patience = Arc::new(Patience::new(self.config.begin_patience));
         let leaving = futures::stream::iter(self.all_live()).for_each_concurrent(AT_ONCE, |live| {
