@@ -26,7 +26,7 @@ use crate::audit;
 
 const LONGEST_TARGET: usize = 160;
 
-/// The oldest first, because call ids grow with time.
+/// Ordered from the oldest call, because call ids grow with time.
 #[derive(Default)]
 pub(crate) struct InFlight(Mutex<Table>);
 

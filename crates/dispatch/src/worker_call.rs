@@ -253,8 +253,8 @@ impl WorkerCall {
         }
     }
 
-    /// Reads a parked call's events ahead. Returns when another reader takes over, the call is lost, or too many
-    /// events are kept. Cancel safe, because a parked call does not run again.
+    /// Reads a parked call's events ahead. Returns when another reader takes over, the call is lost, or too many events
+    /// are kept, but not after the call's end. Cancel safe, because a parked call does not run again.
     pub(crate) async fn listen(&mut self) {
         while self.ahead.len() < KEPT_AHEAD {
             let Some(event) = self.events.next().await else {
