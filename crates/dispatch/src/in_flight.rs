@@ -1,7 +1,7 @@
 //! This node's calls in flight, which operators list and cancel.
 //!
-//! A call enters before Shoal chooses a worker, and leaves when its last event is read or its
-//! reader stops.
+//! A call enters when it starts, unless it ends at once ([`now`](crate::now)). It leaves when its last event is read or
+//! its reader stops.
 
 mod stop;
 

@@ -188,8 +188,8 @@ impl WorkerCall {
         self.origin.call.params.as_ref()
     }
 
-    /// Takes the call away from its caller, for the next one. Returns `false` if the caller has cancelled the
-    /// call.
+    /// Takes the call away from its caller, for the next one. Returns `false` if the caller has cancelled the call, or
+    /// if another reader has it.
     pub(crate) fn detach(&mut self) -> bool {
         match self.handle.hand_over() {
             Some(next) => {
