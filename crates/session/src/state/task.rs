@@ -47,7 +47,7 @@ impl Handshake {
 }
 
 impl SessionState {
-    /// Stops the task's call. Returns the task's state before the stop.
+    /// Returns the effect that stops the task's call, with the task's state before the stop.
     pub(super) fn cancel_task(&self) -> Effect {
         let Some(task) = self.task() else {
             return Effect::None;

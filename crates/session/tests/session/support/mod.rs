@@ -305,7 +305,6 @@ impl Script {
         Ok(running)
     }
 
-    /// Forgets what the server supports, as on a node that has just started.
     pub fn forget_capabilities(&self) {
         self.facts.send_modify(|facts| {
             let mut changed = ServerFacts::clone(facts);
