@@ -83,7 +83,8 @@ impl Dispatch {
         tried.len() < self.shared.config.start_attempts.max(1)
     }
 
-    /// Waits for a worker up to `reconnect_wait` or, if longer, the `wait` of a pool that may scale to zero.
+    /// Waits for a worker up to `reconnect_wait` or, if longer, the `wait` of a pool that may scale to zero, but not
+    /// beyond the call's deadline.
     pub(crate) async fn worker_in_time(
         &self,
         call: &Call,
@@ -145,7 +146,7 @@ impl Shared {
         waited.map_err(|(failure, reason)| shed(pool, failure, reason))
     }
 
-    /// Tells the autoscaler that a pool at zero needs a worker.
+    /// Counts as a waiting call, so that the autoscaler starts a worker of a pool at zero.
     pub(crate) fn wake(self: &Arc<Self>, pool: &Arc<str>, principal: &Principal) {
         if self.awaiting.has(pool, principal) {
             return;

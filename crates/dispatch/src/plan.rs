@@ -1,5 +1,3 @@
-//! Plans a call before it is journaled or started.
-//!
 //! Planning may wait for lists, a slow check of arguments, a worker of a pool at zero, or a worker for a journaled
 //! call, because the journal must name it.
 

@@ -1,5 +1,3 @@
-//! Checks a call and finds its pool.
-
 use std::sync::Arc;
 
 use shoal_ports::{CallFailure, CallOutcome, Repeat, Route};

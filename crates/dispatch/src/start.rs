@@ -1,5 +1,3 @@
-//! Starts planned calls, and resumes those of earlier session owners.
-
 use std::sync::Arc;
 
 use shoal_ports::{

@@ -1,5 +1,3 @@
-//! A call at its worker, and the recovery from a broken connection.
-
 mod attempts;
 mod origin;
 mod reattach;

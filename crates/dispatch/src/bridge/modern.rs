@@ -1,5 +1,3 @@
-//! A modern caller's view of a call: a question ends the request and parks the call.
-
 use std::collections::VecDeque;
 use std::time::Duration;
 
