@@ -424,8 +424,8 @@ impl CallDriver {
         self.finish(Vec::new(), outcome, 0, in_flight, tail).await;
     }
 
-    /// Chooses another worker for a call. The previous worker has refused the call, and so will never begin it. `None`
-    /// if there is no other worker, or the call has tried enough.
+    /// Chooses another worker for a call that its worker has refused for good. `None` if there is no other worker, or
+    /// the call has tried enough.
     pub(super) fn next_worker(
         &self,
         in_flight: &mut InFlight,
