@@ -295,8 +295,8 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Takes a member from the parameters, and drops it if it is null. Some clients write absent members as
-    /// null, which servers refuse.
+    /// Takes a member from the parameters. Drops a null, which some clients write for an absent member and servers
+    /// refuse.
     fn given(&mut self, name: &str) -> Option<RawJson> {
         let value = self.get(name)?;
         if value.is_null() {

@@ -137,8 +137,7 @@ impl ParkingLot {
         Ok(())
     }
 
-    /// Gives a parked call to the first request that wakes it. Cancel safe: if the future is dropped, the call stays
-    /// at its worker.
+    /// Gives a parked call to the first request that wakes it. If the future is dropped, the call stays at its worker.
     pub(super) async fn wake(&self, id: CallId) -> Option<Parked> {
         let keeper = self.leave(id)?;
         let (give, given) = oneshot::channel();

@@ -90,7 +90,7 @@ impl Dispatch {
         self.view_of(caller)
     }
 
-    /// Fetches the caller's lists that are older than the duration `older`.
+    /// Fetches the caller's lists that are older than `older`.
     ///
     /// # Errors
     /// The servers do not answer in time.
