@@ -128,8 +128,8 @@ impl Access {
         )
     }
 
-    /// A URI that the backend does not list must be allowed in every spelling that a server may
-    /// read, and denied in no spelling.
+    /// A URI that the backend does not list must be allowed in every spelling that a server may read, and denied in
+    /// none.
     pub(crate) fn resource(&self, catalog: &Catalog, uri: &str, pool: &str) -> bool {
         let Some(asked) = &self.0 else {
             return true;

@@ -1,5 +1,3 @@
-//! The settings of the dispatcher.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;

@@ -98,7 +98,7 @@ impl Dispatch {
         self.shared.expect(pools);
     }
 
-    /// Lists remembered offers of unknown pools that are scaled to zero.
+    /// Lists pools at zero that this node does not know, by their remembered offers.
     pub fn recall(&self, pools: Vec<(String, Arc<PoolCatalog>)>) {
         self.shared.recall(pools);
     }

@@ -123,7 +123,8 @@ impl CallHandle {
         }
     }
 
-    /// Passes the call to a new handle for the next caller. Returns `None` if this caller has cancelled.
+    /// Passes the call to a new handle for the next caller. Returns `None` if this caller has cancelled, or if another
+    /// reader has the call.
     pub(crate) fn hand_over(&self) -> Option<Arc<Self>> {
         let mut state = self.state.lock();
         let below = state.below.take()?;

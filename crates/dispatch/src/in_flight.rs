@@ -1,7 +1,7 @@
 //! This node's calls in flight, which operators list and cancel.
 //!
-//! A call enters before Shoal chooses a worker, and leaves when its last event is read or its
-//! reader stops.
+//! A call enters when it starts, unless it ends at once ([`now`](crate::now)). It leaves when its last event is read or
+//! its reader stops.
 
 mod stop;
 
@@ -26,7 +26,7 @@ use crate::audit;
 
 const LONGEST_TARGET: usize = 160;
 
-/// The oldest first, because call ids grow with time.
+/// Ordered from the oldest call, because call ids grow with time.
 #[derive(Default)]
 pub(crate) struct InFlight(Mutex<Table>);
 
@@ -147,7 +147,6 @@ impl InFlight {
         !found.is_empty()
     }
 
-    /// Stops calls without a session, also later ones. Returns the number of stopped calls.
     pub(crate) fn stop_without_session(&self) -> usize {
         let found: Vec<_> = {
             let mut table = self.0.lock();

@@ -1,4 +1,4 @@
-//! Lists that differ by caller, because the server or a session's own process decides.
+//! Lists that differ by caller: the server decides, or each session has a server process of its own.
 //!
 //! Workers announce which callers have own lists. Shoal calls the list methods in these callers' names and keeps the
 //! answers. All other items come from the shared catalog.

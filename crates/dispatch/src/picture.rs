@@ -1,7 +1,7 @@
 //! Tracks whether this node knows all pools.
 //!
-//! Workers connect in their own time. Until a starting node knows all pools, it refuses unknown
-//! names as safe to retry, and lists wait, both for a limited time.
+//! Until a starting node knows all pools, it refuses unknown names as safe to retry, and lists wait, both for a limited
+//! time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -43,8 +43,7 @@ impl Picture {
         self.newest = Some(now);
     }
 
-    /// Sets other nodes' pools. Returns whether they changed. An expected pool keeps its time
-    /// limit.
+    /// Returns whether other nodes' pools changed. An expected pool keeps its time limit.
     pub(crate) fn expect(&mut self, pools: &BTreeSet<String>, settings: &PoolSettings) -> bool {
         let named = |(pool, known): (&String, &Arc<str>)| pool.as_str() == known.as_ref();
         if pools.len() == self.expected.len() && pools.iter().zip(self.expected.keys()).all(named) {

@@ -47,7 +47,7 @@ impl<'a> Wish<'a> {
         }
     }
 
-    /// Returns the caller's own worker, if only one worker serves its items.
+    /// Returns the worker that alone serves the caller's own items, if it is reachable and not in `tried`.
     fn own_worker<'v>(&self, view: &'v View, tried: &[WorkerId]) -> Option<&'v Arc<Member>> {
         let own = view.own.worker(self.pool, self.asker);
         let own = own.filter(|worker| !tried.contains(worker));
@@ -83,8 +83,8 @@ impl Dispatch {
         tried.len() < self.shared.config.start_attempts.max(1)
     }
 
-    /// Waits up to `reconnect_wait` or, if longer, the `wait` of a pool that may scale to zero.
-    /// Dropping the future ends the wait.
+    /// Waits for a worker up to `reconnect_wait` or, if longer, the `wait` of a pool that may scale to zero, but not
+    /// beyond the call's deadline.
     pub(crate) async fn worker_in_time(
         &self,
         call: &Call,
@@ -146,7 +146,7 @@ impl Shared {
         waited.map_err(|(failure, reason)| shed(pool, failure, reason))
     }
 
-    /// Tells the autoscaler that a pool at zero needs a worker.
+    /// Counts as a waiting call, so that the autoscaler starts a worker of a pool at zero.
     pub(crate) fn wake(self: &Arc<Self>, pool: &Arc<str>, principal: &Principal) {
         if self.awaiting.has(pool, principal) {
             return;

@@ -1,7 +1,5 @@
-//! Plans a call before it is journaled or started.
-//!
-//! Planning may wait for the lists of a starting node, a slow check of arguments, or a worker for a
-//! journaled call, because the journal must name it.
+//! Planning may wait for lists, a slow check of arguments, a worker of a pool at zero, or a worker for a journaled
+//! call, because the journal must name it.
 
 use std::sync::Arc;
 

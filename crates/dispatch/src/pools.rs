@@ -250,7 +250,6 @@ impl View {
             .ok_or_else(|| CallFailure::not_executed(view.why_not(pool, wanted)))
     }
 
-    /// Draws a worker of `pool` that is not in `tried` for a call that another node starts.
     pub(crate) fn draw(
         &self,
         pool: &str,
@@ -269,8 +268,8 @@ impl View {
         }
     }
 
-    /// Returns why a name may only seem unknown: pools are missing. With rules, names no pool, because they may hide
-    /// it.
+    /// Returns why a name may only seem unknown: pools are missing. With rules, the failure names no pool, because the
+    /// rules may hide the pool.
     pub(crate) fn unannounced(&self, has_rules: bool) -> Option<CallFailure> {
         match self.not_announced()? {
             CallFailure::NotReady { retry_after, .. } if has_rules => Some(CallFailure::NotReady {

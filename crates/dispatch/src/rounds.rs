@@ -30,8 +30,8 @@ impl Position {
         u64::from(self.round) << ROUND_SHIFT | self.seen
     }
 
-    /// Returns the position before the last event. Questions that follow from the event carry it, so that a new
-    /// reader receives the event again.
+    /// Returns the position before the last event. Questions that follow from the event carry this position, so that a
+    /// new reader receives the event again.
     pub(crate) fn before(self) -> Self {
         Self {
             seen: self.seen.saturating_sub(1),

@@ -1,5 +1,3 @@
-//! Checks a call and finds its pool.
-
 use std::sync::Arc;
 
 use shoal_ports::{CallFailure, CallOutcome, Repeat, Route};
@@ -21,7 +19,7 @@ pub(crate) struct Routed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arguments {
     Checked,
-    /// Not checked, because Shoal does this earlier or later.
+    /// Not checked here, because Shoal checks them earlier or later.
     Trusted,
 }
 
@@ -297,8 +295,8 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Takes a member from the parameters, and drops it if it is null. Some clients write absent members as
-    /// null, which servers refuse.
+    /// Takes a member from the parameters. Drops a null, which some clients write for an absent member and servers
+    /// refuse.
     fn given(&mut self, name: &str) -> Option<RawJson> {
         let value = self.get(name)?;
         if value.is_null() {

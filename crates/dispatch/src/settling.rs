@@ -41,7 +41,7 @@ impl Dispatch {
     /// unknown names get.
     ///
     /// # Errors
-    /// `NotReady` if the lists stay empty.
+    /// `NotReady` if the lists do not settle, or stay empty.
     pub(crate) async fn anything_by(
         &self,
         deadline: Instant,

@@ -1,5 +1,3 @@
-//! Starts planned calls, and resumes those of earlier session owners.
-
 use std::sync::Arc;
 
 use shoal_ports::{
@@ -223,7 +221,7 @@ impl Dispatch {
         ))
     }
 
-    /// Resumes a legacy call after event `after`. Does not ask the rules again, because the caller's grant is not
+    /// Resumes a legacy call after event `after`, without asking the rules again, because the caller's grant is not
     /// available here.
     pub(crate) async fn resume_legacy(
         &self,

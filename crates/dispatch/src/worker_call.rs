@@ -1,5 +1,3 @@
-//! A call at its worker, and the recovery from a broken connection.
-
 mod attempts;
 mod origin;
 mod reattach;
@@ -188,8 +186,8 @@ impl WorkerCall {
         self.origin.call.params.as_ref()
     }
 
-    /// Takes the call away from its caller, for the next one. Returns `false` if the caller has cancelled the
-    /// call.
+    /// Takes the call away from its caller, for the next one. Returns `false` if the caller has cancelled the call, or
+    /// if another reader has it.
     pub(crate) fn detach(&mut self) -> bool {
         match self.handle.hand_over() {
             Some(next) => {
@@ -253,8 +251,8 @@ impl WorkerCall {
         }
     }
 
-    /// Reads a parked call's events ahead. Returns when another reader takes over, the call is lost, or too many
-    /// events are kept. Cancel safe, because a parked call does not run again.
+    /// Reads a parked call's events ahead. Returns when another reader takes over, the call is lost, or too many events
+    /// are kept, but not after the call's end. Cancel safe, because a parked call does not run again.
     pub(crate) async fn listen(&mut self) {
         while self.ahead.len() < KEPT_AHEAD {
             let Some(event) = self.events.next().await else {

@@ -87,7 +87,8 @@ impl Actor for SessionActor {
         message: SessionMsg,
         work: &mut Work,
     ) -> Result<(), ActorProcessingErr> {
-        // An error would drop the actor's waiting messages. A panic drops the session.
+        // If this returned an error or panicked, the actor would drop its waiting messages. After a panic, this node
+        // forgets the session instead.
         let done = Box::pin(AssertUnwindSafe(work.handle(message)).catch_unwind());
         if done.await.is_err() {
             work.live.forget();

@@ -64,7 +64,7 @@ pub(crate) struct InFlight {
     journaled: OnceLock<Journaled>,
     /// How long the call may run before it is journaled. If zero, the call is journaled before its start.
     hold: Duration,
-    /// Whether an earlier owner may have started the call.
+    /// Whether the call may have been started before, for example by an earlier owner.
     repeated: bool,
     /// Whether the edge bound the call to a worker. That worker may already have the call.
     came_bound: bool,
@@ -149,7 +149,7 @@ impl CallDriver {
         Box::pin(self.carry_journaled(vec![*in_flight], Vec::new(), delivery)).await
     }
 
-    /// Starts the call at its worker. If an earlier owner may have started the call, looks for it there first.
+    /// Starts the call at its worker. If the call may have been started before, looks for it there first.
     fn start(&self, in_flight: &InFlight) -> Starting {
         if !in_flight.repeated {
             return self.dispatcher.start(&in_flight.plan);

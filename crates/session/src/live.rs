@@ -98,8 +98,8 @@ impl LiveSession {
         })
     }
 
-    /// Applies an input and returns the effect to carry out. If the effect admitted a call, dropping it ends the
-    /// call.
+    /// Applies an input and returns the effect to carry out. If the effect admitted a call, dropping the effect ends
+    /// the call.
     pub(crate) fn apply(&self, input: Input) -> Result<Effect, Closed> {
         let facts = self.facts.borrow().clone();
         let applied = self.core.with(|core| {
@@ -129,7 +129,7 @@ impl LiveSession {
         self.task_changes.notified()
     }
 
-    /// Wakes those that wait for the task, and restarts the time that the task is kept.
+    /// Wakes the waiters for a change of the task, and restarts the time for which the task is kept.
     pub(crate) fn tell_of_task(&self) {
         self.task_changes.notify_waiters();
         if let Some(node) = self.node.upgrade() {
@@ -224,7 +224,6 @@ impl LiveSession {
         self.admitted.count()
     }
 
-    /// Counts calls that run or whose answers are not written yet.
     pub(crate) fn held(&self) -> usize {
         self.admitted.held()
     }

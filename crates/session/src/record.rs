@@ -20,7 +20,7 @@ pub(crate) struct Record {
     pub(crate) handshake: Option<Handshake>,
     pub(crate) log_level: LogLevel,
     pub(crate) subscriptions: BTreeSet<String>,
-    /// Updated resources, of which the client may not know.
+    /// Resources of whose updates the client may not know.
     pub(crate) updated: BTreeSet<String>,
     /// The list versions that the client knows or will read from the log.
     pub(crate) announced: [u64; 3],

@@ -148,8 +148,7 @@ impl Sessions {
         self.node.hand_over().await
     }
 
-    /// Drops sessions that another node owns by the store. Call this when the node's lease may have
-    /// lapsed.
+    /// Drops sessions that the store assigns to another node. Call this when the node's lease may have lapsed.
     ///
     /// # Errors
     /// If the store cannot answer. This node then keeps all sessions.

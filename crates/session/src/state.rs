@@ -1,6 +1,5 @@
-//! The rules of a session: a pure state machine, `apply(input) -> effect`.
-//!
-//! The state machine uses no I/O, clock or randomness, except for call ids.
+//! The rules of a session: a state machine, `apply(input) -> effect`, without I/O, clock or randomness, except for call
+//! ids.
 
 mod admission;
 mod answers;

@@ -56,7 +56,7 @@ pub(crate) struct Streams {
     kept: AtomicU64,
     share: Arc<Share>,
     lifecycle: Lifecycle,
-    /// Set when the node drains. [`Streams::look_up`] makes readers check it.
+    /// Set when the node drains. Readers do not wait for it, so [`Streams::look_up`] must wake them.
     draining: CancellationToken,
 }
 

@@ -162,7 +162,7 @@ impl Node {
         Ok(())
     }
 
-    /// Returns how long the store keeps the list: as long as the tasks' records.
+    /// The store keeps the list at least as long as the tasks' records.
     fn list_life(&self) -> Duration {
         let records = self.config.record_life(SessionTransport::Task);
         records.max(3 * LISTED_EVERY)
@@ -210,7 +210,8 @@ impl Node {
                 over.push(task);
             }
         }
-        // Added to this node's list before they leave the dead node's, so that a crash leaves them on a list.
+        // The tasks enter this node's list before they leave the dead node's list, so that after a crash they are on
+        // one.
         if !adopted.is_empty() {
             directory
                 .enlist(&self.id, &adopted, self.list_life())

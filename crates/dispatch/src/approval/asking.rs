@@ -1,7 +1,5 @@
-//! A legacy call that waits for approval before it starts.
-//!
-//! The question always has the same id and event number 0, before the call's first event. So a session owner that
-//! resumes the call at event 0 asks again.
+//! The approval question always has the same id and event number 0, before the call's first event. So a session owner
+//! that resumes the call at event 0 asks again.
 
 use std::sync::Arc;
 

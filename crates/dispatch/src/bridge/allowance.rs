@@ -19,7 +19,6 @@ pub(crate) struct Allowance {
 pub(super) struct Overdue {
     /// The reason that the tool gets with its cancellation.
     pub(super) reason: &'static str,
-    /// The outcome that the caller gets.
     pub(super) outcome: CallOutcome,
 }
 

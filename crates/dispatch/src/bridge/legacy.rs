@@ -20,8 +20,8 @@ const IDS_PER_ROUND: u64 = 1 << 32;
 /// Runs a legacy caller's call. Turns the questions of an `InputRequiredResult` into requests to the client, and then
 /// calls the backend again with the answers, which begins the next round.
 ///
-/// Every node derives the same ask ids and round ids, so an answer to a lost session owner's question also answers
-/// its successor's.
+/// Every node derives the same ask ids and round ids, so an answer to a lost session owner's question also answers the
+/// next owner's question.
 pub(crate) struct LegacyBridge {
     worker_call: WorkerCall,
     shaping: Arc<Shaping>,
@@ -169,7 +169,7 @@ impl LegacyBridge {
         };
         let responses = responses(keys, answers)?;
         let params = with_round(self.worker_call.params(), responses, state.as_deref());
-        // Set before the round starts, so that the answers to its questions get its ids.
+        // Set before the round starts, so that the new offset fits the answers to the round's questions.
         let next = base(self.worker_call.position().round + 1);
         self.worker_call.handle.rebase(next);
         self.worker_call

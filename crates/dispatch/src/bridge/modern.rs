@@ -1,5 +1,3 @@
-//! A modern caller's view of a call: a question ends the request and parks the call.
-
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -41,7 +39,7 @@ impl ModernBridge {
         questions: Vec<Question>,
         given: Given,
     ) -> Self {
-        // A call that runs again gets its answers only when it asks. Only this node has them, so others must not
+        // A call that runs again gets its answers only when it asks. Only this node has them, so other nodes must not
         // learn where the call runs and take it.
         if given.to.is_none() {
             worker_call.tell_where();

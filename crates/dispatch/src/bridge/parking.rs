@@ -118,7 +118,8 @@ impl ParkingLot {
         })
     }
 
-    /// Parks a call until a request wakes it, its events break off, or the parking time ends, which cancels it.
+    /// Parks a call until a request wakes it, its events break off, or the parking time ends. That end cancels the
+    /// call.
     pub(super) fn park(self: &Arc<Self>, principal: Principal, parked: Parked) -> Result<(), Full> {
         let id = parked.worker_call.call();
         let (keeper, asked) = oneshot::channel();
@@ -136,8 +137,7 @@ impl ParkingLot {
         Ok(())
     }
 
-    /// Gives a parked call to the first request that wakes it. Cancel safe: if the future is dropped, the call stays
-    /// at its worker.
+    /// Gives a parked call to the first request that wakes it. If the future is dropped, the call stays at its worker.
     pub(super) async fn wake(&self, id: CallId) -> Option<Parked> {
         let keeper = self.leave(id)?;
         let (give, given) = oneshot::channel();

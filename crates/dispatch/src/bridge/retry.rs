@@ -19,7 +19,7 @@ use crate::rounds::Position;
 use crate::shared::Shared;
 use crate::worker_call::{Origin, WorkerCall, attach};
 
-/// One text for foreign states and for other callers' states, so that a caller cannot tell them apart.
+/// One text for all invalid states, so that a caller cannot recognise another caller's state.
 const INVALID_STATE: &str =
     "requestState is not valid for this request; all edges need the same state_keys";
 
@@ -52,8 +52,7 @@ pub(crate) fn may_continue(method: &Method, params: Option<&Index<'_>>) -> bool 
 /// worker.
 ///
 /// # Errors
-/// -32602 if the state does not verify. `OutcomeUnknown` if the waiting call is gone and must not
-/// be repeated.
+/// -32602 if the state does not verify. `OutcomeUnknown` if the parked call is gone and must not be repeated.
 pub(crate) async fn continued(
     shared: &Arc<Shared>,
     call: &Call,

@@ -14,7 +14,7 @@ use super::search_cost::{SearchCost, SearchCosts};
 /// Steps between two checks of the clock.
 const CLOCK: u64 = 1024;
 
-/// The limits of one validation. The time limits work that is not counted in steps.
+/// The limits of one validation. `time` bounds work that the steps do not count.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     /// Accesses to values, approximately.

@@ -37,8 +37,8 @@ impl CompiledPool {
         Self::read(pool, source, before, config, true)
     }
 
-    /// Compiles one caller's catalog. Logs no unused names of `config`, because other callers'
-    /// items may have them.
+    /// Compiles one caller's catalog, without logging. An unused name in `config` is no mistake here, because another
+    /// caller's item may have it.
     pub(crate) fn of_caller(
         pool: &str,
         source: Arc<PoolCatalog>,

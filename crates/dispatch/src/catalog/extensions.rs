@@ -52,8 +52,8 @@ fn names(capabilities: &RawJson) -> Vec<String> {
 }
 
 impl Catalog {
-    /// Prefers pools that declare the extension, then the pool that has the parameters' resource, tool or prompt,
-    /// then the first pool.
+    /// Prefers pools with an extension whose name fits the method, then the pool that has the parameters' resource,
+    /// tool or prompt, then the first pool.
     pub(crate) fn extension(
         &self,
         method: &str,

@@ -1,7 +1,5 @@
-//! The pool that keeps a contested name.
-//!
-//! A pool keeps a name until it withdraws the item or leaves for good. The store has these
-//! decisions, so that a starting node does not serve another pool's item before the keeper joins.
+//! A pool keeps a contested name until it withdraws the item or leaves for good. The store has these decisions, so that
+//! a starting node does not serve another pool's item before the keeper joins.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

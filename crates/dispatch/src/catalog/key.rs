@@ -6,7 +6,7 @@ use super::conflict::ItemKind;
 const NAME_CHARACTERS: usize = 128;
 /// Maximum bytes of a URI or a template.
 const URI_BYTES: usize = 8 * 1024;
-/// Maximum items in the status that cannot be served.
+/// Maximum left-out or changed items in the status, and maximum members that it names of one item.
 const TOLD: usize = 64;
 const SHOWN: usize = 64;
 

@@ -47,8 +47,8 @@ fn is_forgivable(error: &ValidationError<'_>) -> bool {
     }
 }
 
-/// Whether a missing member may have a name that tools cannot list, for example `$top` for `top` in
-/// OpenAPI.
+/// Whether the error may come from a member whose name tools cannot list: the caller sends `$top`, which an OpenAPI
+/// tool lists as `top`.
 ///
 /// Callers and schemas choose the names, so each comparison is [charged](charge).
 pub(super) fn names_unlisted(error: &ValidationError<'_>) -> bool {

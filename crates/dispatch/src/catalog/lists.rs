@@ -12,7 +12,7 @@ use crate::shape::Shaping;
 
 /// Maximum bytes of one list's cached pages for callers that see a part of it.
 const FILTERED_BYTES: u64 = 32 << 20;
-/// Maximum bytes of the cache of which items callers may see.
+/// Maximum bytes of the cache that tells which items each caller may see.
 const SEEN_BYTES: u64 = 4 << 20;
 
 #[derive(Debug)]

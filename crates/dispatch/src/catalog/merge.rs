@@ -221,7 +221,6 @@ impl Merge {
         true
     }
 
-    /// Digests the lists of tools, resources and prompts.
     fn versions(&self) -> [u64; 3] {
         let resources = [&self.resource_items, &self.template_items];
         [

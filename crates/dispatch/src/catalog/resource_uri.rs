@@ -1,10 +1,8 @@
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-/// A URI in all spellings that a server may read.
-///
-/// A server may take a URI literally, normalise it, decode it, or read only its path. These
-/// readings of one value lead to the same resource.
+/// A URI in all spellings that a server may read: literal, normalised, decoded, or only its path. All of them lead to
+/// the same resource.
 #[derive(Clone, Debug)]
 pub(super) struct ResourceUri {
     pub(super) whole: Vec<String>,

@@ -126,7 +126,6 @@ impl ToolRules {
         described(&self.describe, name, listed.to_json())
     }
 
-    /// Finds names without a tool, which are probably mistyped.
     pub(super) fn unused<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
         let patterns = self.allow.iter().chain(&self.deny);
         let exact = self.rename.keys().chain(self.describe.keys());

@@ -8,7 +8,7 @@ use super::pattern_text::{PatternShape, leading_look_aheads};
 pub(super) const MAX_BACKTRACKS: usize = 2_000;
 /// Bytes that one automaton reads per step.
 const BYTES_OF_STEP: u64 = 64;
-/// States for patterns outside the schema: those of formats and meta-schemas.
+/// States for the patterns of formats and meta-schemas, which are not in the schema.
 const UNWRITTEN: u64 = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -121,7 +121,7 @@ impl AnswerRelay {
     fn sent(&self, number: u64, turn: u64, arriving: Answered) {
         let mut state = self.state.lock();
         let mut unsettled = state.unsettled.iter_mut();
-        // If the turn has passed, a later one has repeated the answer.
+        // If the turn has passed, a later turn has repeated the answer.
         let is_it = |it: &&mut Unsettled| it.number == number && it.turn == turn;
         if let Some(answer) = unsettled.find(is_it) {
             answer.arriving = Some(arriving.shared());

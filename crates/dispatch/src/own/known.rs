@@ -138,7 +138,8 @@ impl Known {
         Catalog::merge(&pools, config, &all.settings, keepers, Audience::OneCaller)
     }
 
-    /// Finds why a list is missing, if every pool with such items failed to send it.
+    /// If every pool that has items of `method`'s kind failed to list them for the caller, returns the first pool's
+    /// reason.
     pub(super) fn instead_of_list(&self, view: &View, method: &Method) -> Option<MissingList<'_>> {
         let at = LISTS.iter().position(|list| list == method)?;
         let missing = |pool: &Arc<str>| {

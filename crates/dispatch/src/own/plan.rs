@@ -17,7 +17,7 @@ use crate::start::list;
 
 /// Maximum fetches of a caller's lists for one request. The lists may change meanwhile.
 const MOST: usize = 3;
-/// How long a list that may not be cached is valid.
+/// Minimum time for which a caller's lists are valid, even if they may not be cached.
 const LEAST: Duration = BRIEFLY;
 
 pub(crate) enum Sees {
@@ -90,7 +90,7 @@ impl Dispatch {
         self.view_of(caller)
     }
 
-    /// Fetches the caller's lists that are older than the duration `older`.
+    /// Fetches the caller's lists that are older than `older`.
     ///
     /// # Errors
     /// The servers do not answer in time.

@@ -18,7 +18,7 @@ pub(crate) struct OwnPart {
     pub(super) pool: Arc<str>,
     /// Versions of the lists of tools, of resources with templates, and of prompts.
     pub(super) numbers: [u64; 3],
-    /// The only worker that serves the items, if any.
+    /// The worker, if it alone serves the items.
     pub(super) worker: Option<WorkerId>,
 }
 

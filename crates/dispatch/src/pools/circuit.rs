@@ -123,7 +123,7 @@ impl Circuit {
         }
     }
 
-    /// Like [`ended`](Self::ended), for a call that the worker did not take.
+    /// Like [`ended`](Self::ended), for a call that failed. Not every failure counts.
     pub(crate) fn refused(
         &self,
         key: impl FnOnce() -> FailureKey,
@@ -155,7 +155,7 @@ impl Circuit {
         former?.open_until.map(|_| CircuitState::Closed)
     }
 
-    /// Like [`ended`](Self::ended), for a failure.
+    /// Like [`ended`](Self::ended), for a failure that counts.
     pub(crate) fn failed(&self, key: FailureKey, begun: CircuitMark) -> Option<CircuitState> {
         if self.limit == 0 {
             return None;

@@ -64,7 +64,7 @@ impl Registry {
         }
     }
 
-    /// Sets the pools that other nodes know. Returns whether the view must be rebuilt.
+    /// Returns whether the view must be rebuilt.
     pub(crate) fn expect(&mut self, pools: &BTreeSet<String>) -> bool {
         let is_news = self.picture.expect(pools, &self.settings);
         let ends = |until| is_news || Instant::now() >= until;
@@ -81,7 +81,6 @@ impl Registry {
         is_news
     }
 
-    /// `None` means that the configuration no longer names the pool.
     pub(crate) fn configure(&mut self, pools: BTreeMap<String, Option<PoolConfig>>) {
         Arc::make_mut(&mut self.settings).change(pools);
     }

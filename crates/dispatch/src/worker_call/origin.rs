@@ -173,8 +173,7 @@ impl Origin {
     /// Sends the call to a worker. With `again`, the worker may already have the call.
     ///
     /// # Errors
-    /// The worker's failure. If the worker is unreachable, the failure tells whether the worker may have the
-    /// call.
+    /// The worker's failure, which tells whether an unreachable worker may have the call.
     pub(super) async fn send(
         &mut self,
         member: &Member,
@@ -191,8 +190,7 @@ impl Origin {
         }
     }
 
-    /// Starts the call at a worker of this process without waiting. Returns `None` if the worker cannot do
-    /// so.
+    /// Starts the call at a worker of this process. Returns `None` if the worker cannot do so without waiting.
     pub(crate) fn start_here(
         &mut self,
         member: &Member,

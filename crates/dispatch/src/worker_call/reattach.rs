@@ -24,7 +24,7 @@ impl WorkerCall {
             // Attaches as a new reader, because the old reader has ended.
             self.reader = None;
         } else if self.handle.is_replaced() {
-            // Another reader has the call, and only the reading code knows whether to take it back.
+            // Another reader has the call, and only the code that reads the events knows whether to take it back.
             return Err(NotReattached::Superseded);
         }
         let lost = self.lost();

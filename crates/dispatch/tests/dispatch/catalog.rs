@@ -73,7 +73,7 @@ async fn versions_change_with_content_and_with_announcements() {
     facts.changed().await.unwrap();
     let [tools1, resources1, _] = facts.borrow_and_update().versions;
     assert!(tools1 != tools0 && resources1 == resources0);
-    // The worker announces a change of prompts, which counts although they are the same.
+    // The worker announces a change of prompts, which counts although the prompts are the same.
     let mut again = tools(&["one", "two"]);
     again.generations = [0, 0, 1];
     worker.announce(Some(again), None);

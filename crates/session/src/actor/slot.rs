@@ -63,7 +63,6 @@ impl LiveSession {
         let _ = self.send(usize::MAX, message, None);
     }
 
-    /// The actor writes the record even while it works on another message.
     pub(super) async fn write<T>(
         self: &Arc<Self>,
         write: impl FnOnce(oneshot::Sender<T>) -> Write,

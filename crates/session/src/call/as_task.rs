@@ -1,5 +1,3 @@
-//! Decides whether a call runs as a task (2025-11-25).
-
 use bytes::Bytes;
 use shoal_ports::Caller;
 use shoal_protocol::task::legacy;
@@ -10,7 +8,7 @@ use super::{CallDriver, InFlight};
 const LONGEST_NAME: usize = 128;
 
 impl CallDriver {
-    /// Whether the call runs as a task.
+    /// Whether the call runs as a task (2025-11-25).
     ///
     /// # Errors
     /// The call's task parameters are malformed, or they do not fit what the tool says about tasks.

@@ -12,8 +12,6 @@ const TURNS: u32 = 2;
 /// How long the first gathered event may wait for others on a busy node.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// Decides which events are appended together.
-///
 /// Every append wakes a reader and a connection, so appending each event of a burst would be costly. After the first
 /// event, the gathering yields to the tool, which may send more. On an idle node yielding takes microseconds and no
 /// timer.
@@ -34,7 +32,8 @@ impl Gathering {
         }
     }
 
-    /// Counts an event. Any event other than a notification ends the gathering.
+    /// Counts an event. After an event other than a notification, the gathering does not wait, but still takes
+    /// events that are ready.
     pub(super) fn took(&mut self, kind: &CallEventKind) {
         self.taken += 1;
         self.urgent |= !matches!(kind, CallEventKind::Notification { .. });

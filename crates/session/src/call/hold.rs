@@ -1,8 +1,8 @@
-//! The hold: the time in which a call may end to be answered as JSON, without journal or log.
+//! The hold: if a call ends within this time, Shoal answers it as JSON, without journal or log.
 //!
-//! A call that takes longer, sends an event first, writes session state or has a large result becomes a
-//! [stream](super::journaled). If this node is lost, the edge repeats the delivery, and the next owner finds a run-once
-//! call at its worker.
+//! A call that takes longer or sends an event first becomes a [stream](super::journaled). So does a run-once call that
+//! writes session state or has a large result. If this node is lost, the edge repeats the delivery, and the next owner
+//! finds a run-once call at its worker.
 
 use std::sync::Arc;
 
@@ -126,7 +126,7 @@ impl CallDriver {
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
         if let CallFailure::Superseded { epoch } = failure {
-            // An earlier delivery of the request may have begun the call.
+            // An earlier delivery may have begun the call, so the edge must not get `Moved`.
             self.stands(&mut in_flight, epoch).await.map_err(again)?;
             return Box::pin(self.hold(in_flight, delivery)).await;
         }
@@ -197,7 +197,8 @@ impl CallDriver {
     }
 }
 
-/// Whether the log may have the call, because another worker may have got it, or its worker has dropped the result.
+/// Whether the log may have the call: another worker may have got the call, or the call's worker may have dropped the
+/// result.
 pub(super) fn may_be_in_log(failure: &CallFailure) -> bool {
     failure.retry() == Retry::Always || matches!(failure, CallFailure::OutcomeUnknown { .. })
 }
@@ -296,8 +297,7 @@ impl HeldCall {
         }
     }
 
-    /// Whether a run-once call wants to write session state for the first time. The call is journaled before that
-    /// write.
+    /// Whether a run-once call wants to write session state for the first time.
     fn is_first_write(&self, request: &StateRequest) -> bool {
         self.in_flight.runs_once() && matches!(request, StateRequest::Set { .. })
     }
@@ -328,7 +328,7 @@ impl HeldCall {
         }
     }
 
-    /// Stops the call because its session has ended. If the session has only moved to another node, the call runs on.
+    /// Stops the call, unless its session has only moved to another node.
     pub(super) async fn end_with_session(mut self) {
         let live = self.in_flight.live.clone();
         if !live.is_lost()

@@ -99,7 +99,7 @@ impl CallDriver {
         };
         // Bind each call, because only the worker named in the journal may run it.
         calls.iter_mut().for_each(|call| call.plan.bind());
-        // A call that became a task already runs, so it must not be reported as not executed.
+        // A call that already ran when it became a task must not be reported as not executed.
         let runs = |call: &InFlight| call.is_task() && (call.repeated || !call.runs_once());
         let waiting = match calls.iter().all(runs) {
             true => Waiting::to_go_on(opened),
@@ -181,8 +181,8 @@ impl CallDriver {
             .parent(calls.first().and_then(|call| call.span.context()))
             .start();
         let since = Instant::now();
-        // Run-once calls that run may use the store's reserve. Without room, they continue without a journal entry,
-        // others are told to stop, and a task continues as a plain call.
+        // Run-once calls that already run may use the store's reserve. Without room, they continue without a journal
+        // entry, Shoal cancels other running calls, and a task continues as a plain call.
         let kept = |call: &InFlight| call.runs_once() && !call.is_task();
         let keeps = waiting.runs && calls.iter().all(kept);
         let begun = self.begin_surely(live, begin, since, waiting, keeps).await;
@@ -228,8 +228,8 @@ impl CallDriver {
         Ok(Delivered::Stream(attachment.start(())))
     }
 
-    /// Resumes a stream for a client. If no one writes an open stream here, waits: this node is about to write it, or
-    /// the session has moved.
+    /// Resumes a stream for a client. If the stream is open but this node does not write it, waits: either this node is
+    /// about to write it, or the session has moved.
     ///
     /// # Errors
     /// The log's error; `Moved` if the session has moved.
@@ -270,8 +270,8 @@ impl CallDriver {
     }
 
     /// Journals calls and opens their stream. Repeats a step that the store did not confirm, because a later owner
-    /// could start an abandoned call. The client waits less: it learns that the outcome is unknown, and the call does
-    /// not run.
+    /// could start an abandoned call. If the calls do not run yet, the client waits less: it learns that the outcome is
+    /// unknown, and the calls do not run.
     ///
     /// A full store refuses new calls, but running ones (`keeps`) may use its reserve. If they did, later calls are
     /// journaled before their start.
@@ -424,8 +424,8 @@ impl CallDriver {
         self.finish(Vec::new(), outcome, 0, in_flight, tail).await;
     }
 
-    /// Chooses another worker for a call that its worker has refused, and therefore never begins. `None` if there is
-    /// no other worker, or the call has tried enough.
+    /// Chooses another worker for a call that its worker has refused for good. `None` if there is no other worker, or
+    /// the call has tried enough.
     pub(super) fn next_worker(
         &self,
         in_flight: &mut InFlight,

@@ -9,7 +9,7 @@ use shoal_protocol::Outcome;
 use crate::live::LiveSession;
 use crate::state::{Effect, Input};
 
-/// Answers a call's request to read or write session state. Returns `false` if the next owner must answer it.
+/// Returns `false` if the next owner must answer the request.
 pub(super) async fn answer_state(
     live: &Arc<LiveSession>,
     call: CallId,

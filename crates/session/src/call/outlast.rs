@@ -106,8 +106,8 @@ impl CallDriver {
         }
     }
 
-    /// Gathers the call's events while the stream is being opened. If the call ends meanwhile, answers it. If there
-    /// are earlier events, the answer waits for the stream, but at most [`WORTH`] store timeouts.
+    /// Gathers the call's events while the stream is being opened. If the call ends meanwhile with a short result,
+    /// answers it. If there are earlier events, the answer waits for the stream, but at most [`WORTH`] store timeouts.
     async fn read_ahead(
         &self,
         stage: &mut Stage,

@@ -56,7 +56,7 @@ impl CallDriver {
     /// refusal waits for the call's worker, which either has the call or refuses it for good.
     ///
     /// # Cancel safety
-    /// If the future is dropped, the request has ended.
+    /// Callers drop the future together with its `InFlight`, which ends the request.
     ///
     /// # Errors
     /// If the session has moved, or the call was not sent to the worker that its edge has drawn.
@@ -152,7 +152,7 @@ impl InFlight {
         self.repeated = repeated;
     }
 
-    /// Returns the plan's refusal if, by the worker's failure, the call never runs.
+    /// Returns the plan's refusal if the worker's failure means that the call never runs.
     pub(super) fn refusal_after(&mut self, failure: &CallFailure) -> Option<CallOutcome> {
         let never = failure.retry() == Retry::Always || *failure == CallFailure::Cancelled;
         self.refused.take_if(|_| never && !self.slot.is_cancelled())

@@ -196,11 +196,10 @@ impl CallDriver {
         }
     }
 
-    /// Stops and answers the call because its session has ended. If the session has only moved to another node, the
-    /// call runs on.
+    /// Stops and answers the call, unless its session has only moved to another node.
     pub(super) async fn end_with_session(&self, seen: u64, in_flight: &InFlight, tail: &Tail) {
         if !in_flight.live.is_lost() {
-            // Cancelled before `finish` releases the slot, because the end of the session may need the call.
+            // Cancelled first, because `finish` makes the slot drop its control of the call.
             in_flight.slot.cancel(in_flight.live.streams.why_ending());
             let outcome = session_ended();
             self.finish(Vec::new(), outcome, seen, in_flight, tail)

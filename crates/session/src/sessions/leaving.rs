@@ -37,8 +37,8 @@ pub(crate) enum Leave {
 const SHUTTING_DOWN: &str = "the server is shutting down";
 
 impl Node {
-    /// Has the actor let the session leave, even if the caller leaves, and hold the session's lock `alone` meanwhile.
-    /// Returns whether the session has left.
+    /// Has the actor let the session leave, and hold the session's lock `alone` meanwhile. Completes even if the future
+    /// is dropped. Returns whether the session has left.
     pub(super) async fn leave(
         &self,
         live: &Arc<LiveSession>,
@@ -102,7 +102,7 @@ impl Node {
             false => HandOverOutcome::Failed,
         };
         metrics().sessions.handed_over(released);
-        // Released before this, because readers now search for the next owner.
+        // The release comes first, because readers now search for the next owner.
         live.lose();
         self.table.remove_live(live);
         self.unsubscribe_from(&live.id, subscriptions).await;

@@ -144,7 +144,6 @@ impl Node {
         live.streams.end();
     }
 
-    /// Stores and releases all sessions, and stops running calls.
     pub(crate) async fn release_all(&self) {
         let patience = Arc::new(Patience::new(self.config.begin_patience));
         let leaving = futures::stream::iter(self.all_live()).for_each_concurrent(AT_ONCE, |live| {
@@ -158,7 +157,7 @@ impl Node {
 
     pub(crate) async fn close(self: &Arc<Self>, to: &SessionRef) -> Result<(), GatewayError> {
         let live = self.find(to).await?;
-        // If another node owned the session, its record would bring it back after this end.
+        // If another node owned the session, the record would stay in the store and bring the session back.
         self.driver.check_ownership(&live).await?;
         let told = "the session was ended by its client";
         let ended = self.end_if_here(to, EndReason::Deleted, told).await;

@@ -19,7 +19,7 @@ pub(crate) struct Alone {
     turn: Turn,
 }
 
-/// Belongs to a task that holds the lock or waits for it. The last one's drop removes the lock.
+/// Belongs to a future that holds the lock or waits for it. The drop of the last turn removes the lock.
 struct Turn {
     locks: Arc<DashMap<SessionId, Arc<Mutex<()>>, RandomState>>,
     session: SessionId,

@@ -223,7 +223,7 @@ impl Node {
         evidence.ok_or(GatewayError::Moved { owner: Some(owner) })
     }
 
-    /// Asks the store for the owner if this node's lease is uncertain.
+    /// Asks the store for the owner. Callers do so if this node's lease is uncertain.
     ///
     /// # Errors
     /// `Moved` if another node owns the session; `Unavailable` for a task if the store cannot

@@ -3,7 +3,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// The longest wait in several outages, as a multiple of that in one.
+/// The longest wait in several outages, as a multiple of the longest wait in one outage.
 const OUTAGES: u32 = 3;
 
 /// How long sessions that leave together wait for the store. They share this time, so that an outage delays them

@@ -46,8 +46,9 @@ impl Node {
     /// Finds the earlier delivery's calls.
     ///
     /// The store finds a journaled call by its delivery. A bound call is in memory or at its worker. On a single
-    /// stream, the answer of a running or finished request still reaches the client. On other streams, it does not,
-    /// so this method waits until a running request ends, or releases it.
+    /// stream, the answer of a running or finished request still reaches the client. On other streams, it does not, so
+    /// this method waits until running requests end, and [ends the wait](CallSlot::want) of those whose callers have
+    /// left.
     async fn find_delivered(
         self: &Arc<Self>,
         to: &SessionRef,

@@ -62,7 +62,7 @@ impl Node {
         self.unused_for(passive.last_used) >= self.config.idle_of(passive.about.transport)
     }
 
-    /// Passivates an unused session. Stores the record of a used one again before it expires.
+    /// Passivates an unused session. Stores the record of a used session again before the record expires.
     async fn look_after(&self, live: Arc<LiveSession>) {
         if live.held() > 0 {
             live.last_used.fetch_max(self.now(), Ordering::Relaxed);

@@ -1,5 +1,3 @@
-//! Tasks: takes running calls over, and answers requests to tasks.
-
 mod adopting;
 mod asking;
 
@@ -11,7 +9,7 @@ use shoal_ports::{GatewayError, SessionRef, SessionTasks, StoreError, TaskClient
 use super::{ATTEMPTS, Node};
 use crate::live::{LiveSession, store_failed};
 
-/// What readers of a task's session are told if the task's call never began.
+/// The reason that readers of a task's session get if the task's call never began.
 pub(super) const NEVER_BEGUN: &str = "the task was never started";
 
 impl Node {

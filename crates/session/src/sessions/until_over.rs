@@ -1,5 +1,3 @@
-//! Lets edges wait until calls have stopped.
-
 use std::sync::Arc;
 
 use shoal_ports::{GatewayError, SessionRef};

@@ -47,7 +47,7 @@ impl Handshake {
 }
 
 impl SessionState {
-    /// Stops the task's call. Returns the task's state before the stop.
+    /// Returns the effect that stops the task's call, with the task's state before the stop.
     pub(super) fn cancel_task(&self) -> Effect {
         let Some(task) = self.task() else {
             return Effect::None;
@@ -147,7 +147,7 @@ impl SessionState {
         }
     }
 
-    /// Returns the task as its client sees it. `None` if the session is not a task.
+    /// `None` if the session is not a task.
     pub(crate) fn task(&self) -> Option<Task> {
         let record = self.record.task.as_ref()?;
         let created_at = self.record.opened_at.unwrap_or_default();

@@ -94,7 +94,7 @@ impl SessionState {
         self.record.announced = versions;
     }
 
-    /// Keeps updates that could not be logged for the next listener.
+    /// Keeps, for the next listener, updates that could not be logged.
     pub(super) fn unannounced(&mut self, resources: Vec<String>) {
         let subscriptions = &self.record.subscriptions;
         let wanted = resources

@@ -220,7 +220,7 @@ impl Tail {
     pub(super) fn take_over(&self) -> u64 {
         let mut state = self.state.lock();
         state.reader += 1;
-        // A new reader gets such messages from the log.
+        // For a new listener, the session logs the news that the client may not know.
         state.passing.clear();
         let reader = state.reader;
         drop(state);

@@ -79,7 +79,6 @@ async fn read_twice(bench: &Bench, tool: &str) -> Arc<Driven> {
     driven
 }
 
-/// Makes a task whose call does not matter.
 async fn any_task(sessions: &Sessions, principal: &str) -> Result<SessionRef, GatewayError> {
     let task = new_task(sessions, principal);
     sessions.adopt(&task, adopted("stream-long")).await?;

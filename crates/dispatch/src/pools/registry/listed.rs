@@ -102,7 +102,8 @@ impl Registry {
     /// Compiles changed pools. Returns whether any changed.
     ///
     /// A pool keeps its catalog while its workers are not ready, so that its tools do not flicker. A pool without
-    /// workers keeps it for the lingering time, unless the pool is in `removed` or no longer named.
+    /// workers keeps it for the lingering time or, if the pool may scale to zero, for ever. Neither applies if the pool
+    /// is in `removed` or no longer named.
     pub(super) fn update(&mut self, removed: &BTreeSet<Arc<str>>, now: Instant) -> bool {
         let mut announced: BTreeMap<Arc<str>, Vec<&Arc<PoolCatalog>>> = BTreeMap::new();
         let workers = self.workers.values();

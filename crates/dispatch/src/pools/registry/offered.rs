@@ -103,8 +103,8 @@ impl Registry {
         own
     }
 
-    /// Equal on every node with the same pools, so that a session that moves sees no false changes. Only announced
-    /// changes that left the lists the same are counted by each node alone.
+    /// Equal on every node with the same pools, so that a session that moves sees no false changes. Exception: each
+    /// node counts for itself the announced changes that left the lists the same.
     fn versions(&self, catalog: &Catalog, config: &Config) -> [u64; 3] {
         let mut versions = catalog.versions;
         let policy = config.policies.as_ref().map(|it| it.current());

@@ -1,5 +1,3 @@
-//! Answers requests to a task.
-
 use std::sync::Arc;
 
 use shoal_ports::{GatewayError, SessionRef, TaskAnswer, TaskMark, TaskRequest};

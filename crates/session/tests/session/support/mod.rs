@@ -305,7 +305,6 @@ impl Script {
         Ok(running)
     }
 
-    /// Forgets what the server supports, as on a node that has just started.
     pub fn forget_capabilities(&self) {
         self.facts.send_modify(|facts| {
             let mut changed = ServerFacts::clone(facts);
@@ -624,7 +623,6 @@ pub fn bound(id: u64, tool: &str) -> Post {
     }
 }
 
-/// Describes a call of the tool that a worker runs already, for the session of a task.
 pub fn adopted(tool: &str) -> AdoptCall {
     AdoptCall {
         call: CallId::generate(),
