@@ -84,7 +84,8 @@ impl LogFilter {
 
 /// A call that a worker has accepted. Dropping this handle does not cancel the call.
 ///
-/// If `events` ends without [`CallEventKind::Finished`], the connection to the worker broke.
+/// If `events` ends without [`CallEventKind::Finished`], the connection to the worker broke, or another reader [has
+/// attached](CallControl::is_replaced).
 pub struct RunningCall {
     /// The call's events, in order, up to `Finished`.
     pub events: CallEvents,
@@ -155,23 +156,23 @@ pub struct CallEvent {
 pub enum CallEventKind {
     /// `notifications/progress` or `notifications/message`, already filtered for the caller.
     Notification {
-        /// The notification's method.
+        /// The method.
         method: Method,
-        /// The notification's parameters.
+        /// The parameters.
         params: Option<RawJson>,
     },
     /// A request to the client, to answer through [`CallControl::answer`].
     Ask {
         /// The request's id within the call.
         ask: AskId,
-        /// The method of the request.
+        /// The method.
         method: Method,
-        /// The parameters of the request.
+        /// The parameters.
         params: Option<RawJson>,
     },
     /// Withdraws a question to the client.
     Withdrawn {
-        /// The id of the question, from [`Ask`](Self::Ask).
+        /// The question's id, from [`Ask`](Self::Ask).
         ask: AskId,
     },
     /// A request to read or write session state, which the session's owner answers. A call has one such request open at
@@ -230,15 +231,15 @@ pub enum CallFailure {
     NotReady {
         /// The facts that this node lacks.
         reason: String,
-        /// When the client should retry.
+        /// When to retry.
         retry_after: Duration,
     },
     /// A limit was reached, and the call was not executed.
     #[error("the call was not executed: {reason}; try again in {} s", retry_after.as_secs().max(1))]
     Overloaded {
-        /// The limit that was reached.
+        /// The limit.
         reason: String,
-        /// When the client should retry.
+        /// When to retry.
         retry_after: Duration,
     },
     /// The call may have run, and Shoal does not know its effect.
@@ -289,7 +290,7 @@ impl CallFailure {
         Self::OutcomeUnknown { reason }
     }
 
-    /// Returns the kind of the failure.
+    /// Returns the failure's kind.
     pub fn kind(&self) -> Kind {
         match self {
             Self::NotExecuted { .. }
@@ -317,7 +318,7 @@ impl CallFailure {
         }
     }
 
-    /// Returns when the client should retry, if known.
+    /// Returns when to retry, if known.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::NotReady { retry_after, .. } | Self::Overloaded { retry_after, .. } => {
@@ -354,7 +355,8 @@ impl CallOutcome {
     }
 }
 
-/// Controls a running call. The methods have no effect once the call has ended or another reader has attached.
+/// Controls a running call. `answer` and `cancel` have no effect once the call has ended or another reader has
+/// attached.
 pub trait CallControl: Send + Sync {
     /// Answers a question of the call. Later answers to this question are ignored. Dropping the future does not take
     /// the answer back.
@@ -371,7 +373,7 @@ pub trait CallControl: Send + Sync {
     }
 
     /// Whether another reader has attached to the call. The events then end without `Finished`, as after a broken
-    /// connection, but attaching again would take the call back from that reader.
+    /// connection. Do not attach again, because that would take the call back from the other reader.
     fn is_replaced(&self) -> bool {
         false
     }
@@ -388,9 +390,9 @@ pub trait CallControl: Send + Sync {
     }
 }
 
-/// Resolves once the answer has reached the worker, with whether the question is settled. After a broken connection,
-/// the future stays pending, because the next reader answers again. Only the dispatcher's futures resolve then: with
-/// `false`, once the connection is lost for good.
+/// Resolves once the answer has reached the worker, with whether the question was still open. After a broken
+/// connection, the future stays pending, because the next reader answers again. Only the dispatcher's futures also
+/// resolve when the connection is lost for good: with `false`.
 pub type Answered = future::BoxFuture<'static, bool>;
 
 /// Returns a future with a known result.
