@@ -109,8 +109,8 @@ impl ServedCall {
         self.control.as_ref()?.over()
     }
 
-    /// Whether to report now that the call runs. A call that is still starting may yet be refused,
-    /// so it is not reported.
+    /// Whether to report now that the call runs. A starting call is not reported, because the
+    /// worker may still refuse it.
     pub(super) fn is_to_be_accepted(&mut self, is_late: bool) -> bool {
         self.late |= is_late;
         self.late && self.control.is_some() && !self.spoken
