@@ -16,11 +16,12 @@ use crate::places::Places;
 use crate::recorder::{Said, said};
 use crate::state::EdgeState;
 
-/// Limits one question to a session's owner, and so the cost of a lost answer.
+/// Maximum wait for an answer of a session's owner. Then the edge asks again, because the answer
+/// may be lost.
 const ASKED_FOR: Duration = Duration::from_secs(30);
 const AGAIN: Duration = Duration::from_secs(1);
-/// How long tools may take to stop after their session has ended, because no owner can say when
-/// they stop.
+/// How long tools may take to stop after the call's deadline, or after the session's end, because
+/// then no owner can say when they stop.
 const STOPS_WITHIN: Duration = Duration::from_secs(5);
 
 pub(crate) type SharedPlaces = Arc<Mutex<Places>>;
@@ -77,7 +78,7 @@ impl SessionPlaces {
             Ok(Delivered::Json(text)) => self.answered(text),
             Ok(Delivered::Task(task)) => self.becomes(SessionId::new(task.id.as_str())),
             Ok(Delivered::Accepted | Delivered::Stream(_)) => {}
-            // The session's node may have taken the requests over.
+            // The session's node may have accepted the requests.
             Err(GatewayError::Unreachable { .. }) => {}
             Err(_) => self.free(),
         }

@@ -1,5 +1,3 @@
-//! A call: its request, events, outcome and control.
-
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -216,14 +214,14 @@ pub enum CallFailure {
     /// The call was not executed.
     #[error("the call was not executed: {reason}; it is safe to send it again")]
     NotExecuted {
-        /// Why the call was not executed.
+        /// The reason.
         reason: String,
     },
     /// This node could not send the call to its bound worker. Only the node that bound the call knows whether other
     /// nodes sent it.
     #[error("the call was not executed: {reason}; it is safe to send it again")]
     WorkerAway {
-        /// Why this node could not send the call.
+        /// The reason.
         reason: String,
     },
     /// The call was not executed, because this node may not know the call's target yet.
@@ -245,7 +243,7 @@ pub enum CallFailure {
     /// The call may have run, and Shoal does not know its effect.
     #[error("the outcome of the call is unknown: {reason}; check before you repeat it")]
     OutcomeUnknown {
-        /// Why the effect is unknown.
+        /// The reason.
         reason: String,
     },
     /// The call's deadline passed.

@@ -288,20 +288,20 @@ pub enum GatewayError {
         "the way to the session's node broke ({reason}); whether it got the message is not known"
     )]
     Unreachable {
-        /// How the connection failed.
+        /// The reason.
         reason: String,
     },
     /// The session's node did not receive the message.
     #[error("the session's node cannot be reached ({reason}); try again later")]
     Unsent {
-        /// Why the message was not sent.
+        /// The reason.
         reason: String,
     },
     /// The session's node could not reach the call's worker, and has not sent the call. The edge that bound the call
     /// may bind it again.
     #[error("the call's worker cannot be reached ({reason}); try again later")]
     WorkerAway {
-        /// Why the worker cannot be reached.
+        /// The reason.
         reason: String,
     },
     /// The log no longer has the events after the cursor.

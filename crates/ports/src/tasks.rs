@@ -1,5 +1,3 @@
-//! The part of the gateway that concerns tasks. Each task is a session with one call.
-
 use shoal_protocol::task::{Task, TaskState};
 use shoal_protocol::{Outcome, RawJson, Request};
 

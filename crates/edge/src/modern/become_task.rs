@@ -194,7 +194,7 @@ fn not_begun(error: &GatewayError) {
 
 impl TaskHandle {
     /// Hands the call to the task's session. Repeats the request while the session may have the call, because the call
-    /// could not continue here.
+    /// then cannot continue here.
     async fn adopt(&self, mut call: AdoptCall, deadline: Instant) -> Option<Task> {
         loop {
             match self.gateway.adopt(&self.to, call.clone()).await {

@@ -1,5 +1,3 @@
-//! One link to a session node, and the requests that await answers.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

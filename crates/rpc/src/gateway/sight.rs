@@ -1,5 +1,3 @@
-//! Probes whether the process of a node is alive.
-
 use std::time::Duration;
 
 use shoal_ports::NodeId;

@@ -1,5 +1,3 @@
-//! A stream from a session node, as its listener reads it.
-
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
