@@ -388,9 +388,9 @@ pub trait CallControl: Send + Sync {
     }
 }
 
-/// Resolves once the answer has reached the worker, with whether the question was still open. After a broken
-/// connection, the future stays pending, because the next reader answers again. Only the dispatcher's futures also
-/// resolve when the connection is lost for good: with `false`.
+/// Resolves once the answer has reached the worker, with whether the question was still open, or with `false` once the
+/// call has ended. After a broken connection, the future stays pending, because the next reader answers again. Only the
+/// dispatcher's futures also resolve when the connection is lost for good: with `false`.
 pub type Answered = future::BoxFuture<'static, bool>;
 
 /// Returns a future with a known result.
