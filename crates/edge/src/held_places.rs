@@ -27,7 +27,8 @@ const STOPS_WITHIN: Duration = Duration::from_secs(5);
 pub(crate) type SharedPlaces = Arc<Mutex<Places>>;
 
 /// Quota places that a session's requests hold until their tools have stopped. If dropped early, a
-/// Tokio task keeps the places until the session's owner says that the requests are over.
+/// Tokio task keeps the places until the session's owner says that the requests are over, or stays
+/// unreachable.
 pub(crate) struct SessionPlaces {
     places: SharedPlaces,
     /// Lets an answer on the session's single stream free the places, until the requests are over.

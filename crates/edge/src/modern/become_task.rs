@@ -102,7 +102,7 @@ impl Candidate {
         bound.as_mut().poll(cx)
     }
 
-    /// Makes the call a task, even if the returned handle is dropped.
+    /// Tries to make the call a task, even if the returned handle is dropped.
     pub(super) fn begin(self, running: RunningCall, bound: Option<Bound>) -> JoinHandle<Became> {
         tokio::spawn(async move {
             let origin = self.origin;

@@ -104,7 +104,7 @@ impl ServedCall {
         (self.control.as_ref()).is_some_and(|control| control.is_replaced())
     }
 
-    /// `None` if the call's tool has stopped.
+    /// `None` if the call has not started, or its tool has stopped.
     pub(super) fn over(&self) -> Option<BoxFuture<'static, ()>> {
         self.control.as_ref()?.over()
     }
