@@ -3,8 +3,6 @@
 //! At a limit, Shoal drops answers without progress for [`STILL`], the longest-stalled first: at
 //! the principal's limit its own, at the node's limit those of the principal that holds most. If
 //! that frees too little, the new answer's client gets an error.
-//!
-//! Requests have a separate budget (`body_budget.rs`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

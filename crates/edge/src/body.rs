@@ -46,7 +46,7 @@ pub(crate) async fn read(
         read => return read,
     };
     // Read the rest, because a client that is still sending might miss the answer. A client that
-    // sent `Expect` has not begun.
+    // sent `Expect` has not begun to send.
     if !headers.contains_key(header::EXPECT) {
         let _ = tokio::time::timeout(bounds.within, discard(&mut body, bounds.bytes)).await;
     }

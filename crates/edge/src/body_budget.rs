@@ -5,7 +5,7 @@
 //! node's, each in one step, so that requests cannot deadlock. Without room, TCP slows the sender
 //! down, and Shoal refuses the request after `Timing::body_room`.
 //!
-//! The room is held until the request is answered. Answers have a separate budget (`backlog.rs`).
+//! The room is held until the request is answered.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -27,7 +27,7 @@ pub struct Edge {
     pub config: EdgeConfig,
     /// Cancelled when the node drains. Then resumable streams end with a retry hint,
     /// `subscriptions/listen` ends with its result, and connections are not kept alive. Requests
-    /// and other streams run to their end, and [`Load::single_streams`] ends those of HTTP+SSE.
+    /// run to their end, and so do other streams, unless [`Load::single_streams`] ends them.
     pub drain: CancellationToken,
     /// Counts running requests and streams. Keep a clone to watch a drain.
     pub load: Load,

@@ -16,17 +16,19 @@ use crate::places::Places;
 use crate::recorder::{Said, said};
 use crate::state::EdgeState;
 
-/// Limits one question to a session's owner, and so the cost of a lost answer.
+/// Maximum wait for an answer of a session's owner. Then the edge asks again, because the answer
+/// may be lost.
 const ASKED_FOR: Duration = Duration::from_secs(30);
 const AGAIN: Duration = Duration::from_secs(1);
-/// How long tools may take to stop after their session has ended, because no owner can say when
-/// they stop.
+/// How long tools may take to stop after the call's deadline, or after the session's end, because
+/// then no owner can say when they stop.
 const STOPS_WITHIN: Duration = Duration::from_secs(5);
 
 pub(crate) type SharedPlaces = Arc<Mutex<Places>>;
 
 /// Quota places that a session's requests hold until their tools have stopped. If dropped early, a
-/// Tokio task keeps the places until the session's owner says that the requests are over.
+/// Tokio task keeps the places until the session's owner says that the requests are over, or stays
+/// unreachable.
 pub(crate) struct SessionPlaces {
     places: SharedPlaces,
     /// Lets an answer on the session's single stream free the places, until the requests are over.
@@ -77,7 +79,7 @@ impl SessionPlaces {
             Ok(Delivered::Json(text)) => self.answered(text),
             Ok(Delivered::Task(task)) => self.becomes(SessionId::new(task.id.as_str())),
             Ok(Delivered::Accepted | Delivered::Stream(_)) => {}
-            // The session's node may have taken the requests over.
+            // The session's node may have accepted the requests.
             Err(GatewayError::Unreachable { .. }) => {}
             Err(_) => self.free(),
         }

@@ -166,7 +166,7 @@ impl HandedOver {
         }
     }
 
-    /// When the edge shuts down, writes the answers to a client that cannot resume.
+    /// Returns the errors for a client's open requests when the edge shuts down and the client cannot resume.
     fn answers_of_drain(&self) -> impl Iterator<Item = Bytes> {
         let why = "its edge was shut down before it ended";
         let failure = match self.once {

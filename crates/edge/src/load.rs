@@ -66,7 +66,7 @@ impl Load {
         self.0.closed.store(true, Ordering::Relaxed);
     }
 
-    /// Ends waits for tasks and for calls elsewhere. The waiting clients get an answer.
+    /// Ends waits for tasks and for sessions' calls. The waiting clients get an answer.
     pub fn end_waits(&self) {
         self.0.waits_end.cancel();
     }

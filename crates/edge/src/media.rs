@@ -65,7 +65,7 @@ fn is_json(content_type: &str) -> bool {
     essence(content_type).eq_ignore_ascii_case("application/json")
 }
 
-/// Also allows `utf-8`, because some clients put the charset into this header.
+/// Also allows `utf-8`, because some clients put the charset into `Content-Encoding`.
 fn is_identity(encodings: &[u8]) -> bool {
     encodings.split(|&byte| byte == b',').all(|encoding| {
         let is = |none: &[u8]| encoding.trim_ascii().eq_ignore_ascii_case(none);

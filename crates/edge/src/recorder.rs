@@ -1,6 +1,6 @@
 //! A posted request is counted once, when its answer is known: a JSON answer when it is written, a
-//! streamed one when its response passes or is lost. Over HTTP+SSE, an accepted request counts as
-//! answered.
+//! streamed one when its response passes or is lost. On a session's single stream (HTTP+SSE,
+//! WebSocket), an accepted request counts as answered.
 
 mod came;
 mod operation;

@@ -207,10 +207,10 @@ pub enum AuthError {
     /// The request has no credentials.
     #[error("a bearer token is required; send Authorization: Bearer with a valid one")]
     Missing,
-    /// The credentials are unknown.
+    /// The credentials are invalid.
     #[error("the bearer token is not valid; send Authorization: Bearer with a valid one")]
     Invalid,
-    /// The access token is invalid here.
+    /// The access token is not valid at this server.
     #[error("the access token is not valid: {0}; authorize again")]
     Token(TokenFault),
     /// The DPoP proof is wrong (RFC 9449).
@@ -279,7 +279,7 @@ faults! {
         NotYet = "not_yet": "it is not valid yet",
         /// Inactive, as the issuer says.
         Inactive = "inactive": "it is not active",
-        /// Without a subject or expiry.
+        /// A claim is missing or invalid.
         Claims = "claims": "a claim is missing or cannot be used",
         /// Bound to a key that the request does not prove.
         Bound = "bound": "it is bound to a key; show a proof of that key",

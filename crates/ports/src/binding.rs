@@ -41,7 +41,7 @@ pub enum Drawn {
     Nothing,
 }
 
-/// Where a call runs, as reported by its worker.
+/// The place where a call runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// The call's id. A call that waited for its client's answers keeps the id from the client's first request.

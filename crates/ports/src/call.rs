@@ -1,5 +1,3 @@
-//! A call: its request, events, outcome and control.
-
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -84,7 +82,8 @@ impl LogFilter {
 
 /// A call that a worker has accepted. Dropping this handle does not cancel the call.
 ///
-/// If `events` ends without [`CallEventKind::Finished`], the connection to the worker broke.
+/// If `events` ends without [`CallEventKind::Finished`], the connection to the worker broke, or another reader [has
+/// attached](CallControl::is_replaced).
 pub struct RunningCall {
     /// The call's events, in order, up to `Finished`.
     pub events: CallEvents,
@@ -155,23 +154,23 @@ pub struct CallEvent {
 pub enum CallEventKind {
     /// `notifications/progress` or `notifications/message`, already filtered for the caller.
     Notification {
-        /// The notification's method.
+        /// The method.
         method: Method,
-        /// The notification's parameters.
+        /// The parameters.
         params: Option<RawJson>,
     },
     /// A request to the client, to answer through [`CallControl::answer`].
     Ask {
         /// The request's id within the call.
         ask: AskId,
-        /// The method of the request.
+        /// The method.
         method: Method,
-        /// The parameters of the request.
+        /// The parameters.
         params: Option<RawJson>,
     },
     /// Withdraws a question to the client.
     Withdrawn {
-        /// The id of the question, from [`Ask`](Self::Ask).
+        /// The question's id, from [`Ask`](Self::Ask).
         ask: AskId,
     },
     /// A request to read or write session state, which the session's owner answers. A call has one such request open at
@@ -215,14 +214,14 @@ pub enum CallFailure {
     /// The call was not executed.
     #[error("the call was not executed: {reason}; it is safe to send it again")]
     NotExecuted {
-        /// Why the call was not executed.
+        /// The reason.
         reason: String,
     },
     /// This node could not send the call to its bound worker. Only the node that bound the call knows whether other
     /// nodes sent it.
     #[error("the call was not executed: {reason}; it is safe to send it again")]
     WorkerAway {
-        /// Why this node could not send the call.
+        /// The reason.
         reason: String,
     },
     /// The call was not executed, because this node may not know the call's target yet.
@@ -230,21 +229,21 @@ pub enum CallFailure {
     NotReady {
         /// The facts that this node lacks.
         reason: String,
-        /// When the client should retry.
+        /// When to retry.
         retry_after: Duration,
     },
     /// A limit was reached, and the call was not executed.
     #[error("the call was not executed: {reason}; try again in {} s", retry_after.as_secs().max(1))]
     Overloaded {
-        /// The limit that was reached.
+        /// The limit.
         reason: String,
-        /// When the client should retry.
+        /// When to retry.
         retry_after: Duration,
     },
     /// The call may have run, and Shoal does not know its effect.
     #[error("the outcome of the call is unknown: {reason}; check before you repeat it")]
     OutcomeUnknown {
-        /// Why the effect is unknown.
+        /// The reason.
         reason: String,
     },
     /// The call's deadline passed.
@@ -289,7 +288,7 @@ impl CallFailure {
         Self::OutcomeUnknown { reason }
     }
 
-    /// Returns the kind of the failure.
+    /// Returns the failure's kind.
     pub fn kind(&self) -> Kind {
         match self {
             Self::NotExecuted { .. }
@@ -317,7 +316,7 @@ impl CallFailure {
         }
     }
 
-    /// Returns when the client should retry, if known.
+    /// Returns when to retry, if known.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::NotReady { retry_after, .. } | Self::Overloaded { retry_after, .. } => {
@@ -354,7 +353,8 @@ impl CallOutcome {
     }
 }
 
-/// Controls a running call. The methods have no effect once the call has ended or another reader has attached.
+/// Controls a running call. `answer` and `cancel` have no effect once the call has ended or another reader has
+/// attached.
 pub trait CallControl: Send + Sync {
     /// Answers a question of the call. Later answers to this question are ignored. Dropping the future does not take
     /// the answer back.
@@ -371,7 +371,7 @@ pub trait CallControl: Send + Sync {
     }
 
     /// Whether another reader has attached to the call. The events then end without `Finished`, as after a broken
-    /// connection, but attaching again would take the call back from that reader.
+    /// connection. Do not attach again, because that would take the call back from the other reader.
     fn is_replaced(&self) -> bool {
         false
     }
@@ -388,9 +388,9 @@ pub trait CallControl: Send + Sync {
     }
 }
 
-/// Resolves once the answer has reached the worker, with whether the question is settled. After a broken connection,
-/// the future stays pending, because the next reader answers again. Only the dispatcher's futures resolve then: with
-/// `false`, once the connection is lost for good.
+/// Resolves once the answer has reached the worker, with whether the question was still open, or with `false` once the
+/// call has ended. After a broken connection, the future stays pending, because the next reader answers again. Only the
+/// dispatcher's futures also resolve when the connection is lost for good: with `false`.
 pub type Answered = future::BoxFuture<'static, bool>;
 
 /// Returns a future with a known result.

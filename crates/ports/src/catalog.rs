@@ -27,8 +27,8 @@ pub struct PoolCatalog {
     pub generations: [u64; 3],
     /// Client headers to forward to the pool, in lower case.
     pub headers: Vec<Arc<str>>,
-    /// Whether all callers share the pool's lists. If not, the lists here are empty, and the
-    /// backend answers list methods as calls, with all pages in one.
+    /// Whether all callers share the pool's lists. If not, the lists here are empty, and the worker answers list
+    /// methods as calls, with all pages in one.
     pub lists: ListScope,
     /// OpenAPI operations that could not become tools, and why.
     pub left_out: Vec<String>,
@@ -53,7 +53,7 @@ impl PoolCatalog {
     }
 }
 
-/// The facts that `initialize` and `server/discover` tell clients.
+/// Facts about the server, among them those that `initialize` and `server/discover` tell clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerFacts {
     /// The server's `Implementation` object.
@@ -68,7 +68,7 @@ pub struct ServerFacts {
     pub versions: [u64; 3],
     /// Client headers that any pool asks for.
     pub headers: Arc<[Arc<str>]>,
-    /// List versions of the callers that have lists of their own.
+    /// List versions of the callers with lists of their own.
     pub own: OwnLists,
 }
 
@@ -102,8 +102,8 @@ pub struct SettledFacts {
 /// Whether Shoal may run a call again after it was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Repeat {
-    /// Shoal may run the call again, so it is not journaled.
+    /// Shoal may run the call again, so the call needs no journal entry before it starts.
     Safe,
-    /// The call runs at most once: its session's owner holds it first, then journals it.
+    /// The call runs at most once. Before it starts, its session's owner journals it, or it is bound to one worker.
     Never,
 }

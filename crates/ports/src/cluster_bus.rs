@@ -8,7 +8,7 @@ use crate::{NodeId, StoreError};
 /// For resource updates see [`Dispatcher::resource_updates`](crate::Dispatcher::resource_updates).
 #[async_trait]
 pub trait ClusterBus: Send + Sync + 'static {
-    /// Publishes an event to all subscribers, in each publisher's order.
+    /// Publishes an event to all subscribers. Each gets one publisher's events in order.
     ///
     /// # Cancel safety
     /// If the future is dropped, the event may still be published.

@@ -94,7 +94,7 @@ pub trait Directory: Send + Sync + 'static {
     /// Removes the session, its streams and its journal.
     async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError>;
 
-    /// Adds sessions to the node's list for `life`, before whose end the node repeats this. Other
+    /// Adds sessions to the node's list for `life`. The node repeats this before `life` ends. Other
     /// nodes take over the listed sessions if the node dies. Single-node engines need no lists.
     async fn enlist(
         &self,
@@ -115,7 +115,7 @@ pub trait Directory: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// Returns random entries of a node's list. Empty only if the list is empty.
+    /// Returns random entries of a node's list; none only if the list is empty.
     async fn enlisted(
         &self,
         _node: &NodeId,

@@ -20,7 +20,8 @@ impl CallOutcome {
         self.has(&NAME, "\"input_required\"")
     }
 
-    /// Searching usually suffices and is much cheaper than parsing.
+    /// Whether the result has this member and value. Searches first, which is much cheaper than
+    /// parsing.
     fn has(&self, name: &Finder<'_>, value: &str) -> bool {
         let Self::Result(result) = self else {
             return false;

@@ -6,8 +6,8 @@ use crate::{CallId, Epoch, Kind, SessionId, StoreError};
 
 /// Stores the events of streams, from which clients resume.
 ///
-/// An append is atomic. Once it returns, every `read` on any node sees its events, until a limit or
-/// the retention time removes them. Then `read` returns `Gone`.
+/// An append is atomic. Once it returns, every `read` on any node sees its events until a limit or
+/// the retention time removes them, and then `read` returns `Gone`.
 #[async_trait]
 pub trait EventLog: Send + Sync + 'static {
     /// Appends events to a stream and records their call's progress, in one step.

@@ -24,7 +24,8 @@ pub trait SessionGateway: Send + Sync + 'static {
     /// Opens a session.
     ///
     /// # Errors
-    /// `TooManySessions` at the node's or the principal's limit; `Rejected` if `initialize` is malformed.
+    /// `TooManySessions` at the node's limit; `TooManySessionsOfPrincipal` or `TooManyBytesOfPrincipal` at the
+    /// principal's; `Rejected` if `initialize` is malformed.
     async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError>;
 
     /// Delivers a body that a client posted to its session.
@@ -146,7 +147,7 @@ fn runs(message: &Message) -> bool {
 pub struct SessionRef {
     /// The session's id.
     pub session: SessionId,
-    /// The principal that accesses it.
+    /// The principal that accesses the session.
     pub principal: Principal,
     /// The span of the caller.
     pub trace: Option<TraceContext>,
@@ -186,10 +187,10 @@ impl SessionRef {
 pub enum SessionTransport {
     /// Streamable HTTP: each answer uses the connection of its request.
     Streamable,
-    /// HTTP+SSE of 2024-11-05, and stdio: one stream for all messages.
+    /// HTTP+SSE of 2024-11-05, WebSocket and stdio: one stream for all messages.
     SingleStream,
-    /// A task (the tasks extension, and 2025-11-25): a session with one call, always journaled. The client polls its
-    /// state.
+    /// A task (the tasks extension, and 2025-11-25): a session with one call, always journaled. The client polls the
+    /// task's state.
     Task,
 }
 
@@ -211,9 +212,9 @@ pub struct OpenSession {
 pub struct Opened {
     /// The session's id, for `Mcp-Session-Id`.
     pub session: SessionId,
-    /// The negotiated revision, if the opening contained `initialize`.
+    /// The negotiated revision, if `initialize` was sent.
     pub revision: Option<Revision>,
-    /// The response to `initialize`, if the opening contained it.
+    /// The response to `initialize`, if it was sent.
     pub response: Option<Bytes>,
 }
 
@@ -245,7 +246,7 @@ pub struct EventStream {
 pub enum StreamItem {
     /// A message that is in the log.
     Event {
-        /// The id of the event, from which the client can resume.
+        /// The event's id, from which the client can resume.
         id: EventId,
         /// The JSON-RPC message.
         data: Bytes,
@@ -287,20 +288,20 @@ pub enum GatewayError {
         "the way to the session's node broke ({reason}); whether it got the message is not known"
     )]
     Unreachable {
-        /// How the connection failed.
+        /// The reason.
         reason: String,
     },
     /// The session's node did not receive the message.
     #[error("the session's node cannot be reached ({reason}); try again later")]
     Unsent {
-        /// Why the message was not sent.
+        /// The reason.
         reason: String,
     },
     /// The session's node could not reach the call's worker, and has not sent the call. The edge that bound the call
     /// may bind it again.
     #[error("the call's worker cannot be reached ({reason}); try again later")]
     WorkerAway {
-        /// Why the worker cannot be reached.
+        /// The reason.
         reason: String,
     },
     /// The log no longer has the events after the cursor.
@@ -311,9 +312,9 @@ pub enum GatewayError {
     /// The principal has reached its limit of sessions.
     #[error("too many sessions: {limit} are open for this principal; close one or try again later")]
     TooManySessionsOfPrincipal {
-        /// The limit that was reached.
+        /// The limit.
         limit: usize,
-        /// When the client should retry.
+        /// When to retry.
         retry_after: Duration,
     },
     /// The principal has reached its limit of stored bytes.
@@ -324,23 +325,23 @@ pub enum GatewayError {
     TooManyBytesOfPrincipal {
         /// The limit, in bytes.
         limit: usize,
-        /// When the client should retry.
+        /// When to retry.
         retry_after: Duration,
     },
     /// The node has reached its limit of sessions.
     #[error("this node holds its limit of {limit} sessions; try again later")]
     TooManySessions {
-        /// The limit that was reached.
+        /// The limit.
         limit: usize,
-        /// When the client should retry.
+        /// When to retry.
         retry_after: Duration,
     },
     /// Too many requests are waiting or running.
     #[error("{reason}; try again later")]
     Overloaded {
-        /// The limit that was reached.
+        /// The limit.
         reason: String,
-        /// When the client should retry.
+        /// When to retry.
         retry_after: Duration,
     },
     /// A component that the request needs cannot be reached.
@@ -348,7 +349,7 @@ pub enum GatewayError {
     Unavailable {
         /// The component that cannot be reached.
         reason: String,
-        /// When the client should retry.
+        /// When to retry.
         retry_after: Duration,
     },
     /// A fault in Shoal.
@@ -357,7 +358,7 @@ pub enum GatewayError {
 }
 
 impl GatewayError {
-    /// Returns the kind of the error.
+    /// Returns the error's kind.
     pub fn kind(&self) -> Kind {
         match self {
             Self::NotFound => Kind::NotFound,

@@ -145,9 +145,9 @@ impl std::fmt::Debug for CallId {
     }
 }
 
-/// A delivery of a client's message to a session. An edge that lost the session's owner delivers
-/// the message again under the same id, so that calls do not begin twice. A bound request's call
-/// has the same id.
+/// A delivery of a client's message to a session. An edge that lost its connection to the session's
+/// owner delivers the message again under the same id, so that calls do not begin twice. A bound
+/// request's call has the same id.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]

@@ -21,8 +21,8 @@ use crate::{CallId, Principal, SessionId};
 /// Inspecting does not count as use of a session. [`shown`] shortens untrusted texts, which callers
 /// must escape.
 ///
-/// Nodes of different releases exchange reports as JSON, so a member keeps its meaning and has a
-/// default.
+/// Nodes of different releases exchange reports as JSON, so members keep their meaning, and new
+/// ones have a default.
 ///
 /// Actions complete even if their futures are dropped.
 #[async_trait]

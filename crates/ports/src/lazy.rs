@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker, ready};
 use parking_lot::Mutex;
 use tokio::task::coop;
 
-/// Values for which an empty channel keeps its memory.
+/// Number of values whose memory an empty channel keeps.
 const KEPT: usize = 8;
 
 /// Makes a channel for `capacity` values, at least one.

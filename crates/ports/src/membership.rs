@@ -8,7 +8,7 @@ use crate::{NodeId, StoreError};
 /// Stores the cluster's nodes, pools and settled tool names.
 #[async_trait]
 pub trait Membership: Send + Sync + 'static {
-    /// Announces a node for `life`, before whose end the node repeats this.
+    /// Announces a node for `life`. The node repeats this before `life` ends.
     async fn announce(&self, node: &NodeInfo, life: Duration) -> Result<(), StoreError>;
 
     /// Removes a node's announcement.
@@ -46,9 +46,9 @@ pub trait Membership: Send + Sync + 'static {
     /// Returns a pool's stored catalog.
     async fn remembered_catalog(&self, pool: &str) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Agrees with other nodes on the pool of each name that several pools claim. `contested` holds
-    /// this node's choices. A settled name stays with its pool if that is one of `pools`; otherwise
-    /// `contested` decides. Returns the result and stores it for `life`.
+    /// Agrees with other nodes on the pool of each name that several pools claim. A settled name
+    /// stays with its pool if that is one of `pools`; otherwise this node's choice in `contested`
+    /// decides. Returns the result and stores it for `life`.
     async fn settle_names(
         &self,
         contested: &BTreeMap<String, String>,
@@ -60,7 +60,8 @@ pub trait Membership: Send + Sync + 'static {
     async fn settled_names(&self) -> Result<BTreeMap<String, String>, StoreError>;
 }
 
-/// A node's announcement. For mixed releases, members have defaults, and nodes ignore unknown ones.
+/// A node's announcement. For mixed releases, members added later have defaults, and nodes ignore
+/// unknown members.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NodeInfo {
     /// The node's id, unique to its process.

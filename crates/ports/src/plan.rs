@@ -1,5 +1,3 @@
-//! The plan of a call.
-
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -21,8 +21,8 @@ pub trait QuotaCells: Send + Sync + 'static {
     /// Takes up to `want` tokens, or refuses if fewer than `need` are left. `need` must not exceed
     /// the burst.
     ///
-    /// The rate may change between calls. Tokens taken earlier are back after at most the time in
-    /// which the new rate fills the bucket.
+    /// The rate may change between calls. Tokens taken earlier are back within the time in which
+    /// the new rate fills the bucket.
     async fn take(
         &self,
         key: &QuotaKey,
@@ -57,8 +57,8 @@ pub enum QuotaSubject {
 }
 
 impl QuotaSubject {
-    /// Returns the subject of an address. An IPv6 /64 counts as one address, because it is the
-    /// smallest network of a customer.
+    /// Returns the subject of an address. An IPv6 /64, the smallest network of a customer, counts
+    /// as one address.
     pub fn address(address: IpAddr) -> Self {
         Self::Address(match address.to_canonical() {
             IpAddr::V6(address) => {
@@ -69,7 +69,7 @@ impl QuotaSubject {
         })
     }
 
-    /// Returns the heap memory in bytes.
+    /// Returns the bytes of heap memory.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Principal(principal) => principal.as_str().len(),

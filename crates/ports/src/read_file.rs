@@ -1,5 +1,5 @@
-//! Reads files that an operator configures, without waiting and up to a limit, because a path may
-//! lead to a pipe or an endless device.
+//! Reads files that an operator configures, up to a limit, because a path may lead to an endless
+//! device. Only [`read_text_or_pipe`] waits for a pipe's writer.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -33,8 +33,8 @@ pub fn read_text_or_pipe(file: &Path, most: u64) -> io::Result<String> {
 
 /// Opens a regular file without waiting.
 pub(crate) fn open_file(file: &Path) -> io::Result<File> {
-    // Check before opening, because opening a pipe can lose its data, and again afterwards, because
-    // the path may have changed.
+    // Checks before opening, because opening a pipe can lose its data, and again afterwards,
+    // because the path may have changed.
     expect_regular(&std::fs::metadata(file)?)?;
     let mut options = File::options();
     options.read(true);

@@ -1,4 +1,4 @@
-//! Small values that tools keep in a session, and that live as long as the session.
+//! Small values that tools keep in a session, for as long as it lives.
 //!
 //! A call sends a [`StateRequest`] among its events, and the session's owner answers through
 //! [`CallControl::answer`](crate::CallControl::answer).
@@ -98,7 +98,7 @@ pub fn not_kept(reason: impl std::fmt::Display) -> RpcError {
     RpcError::internal(text).with_data(RawJson::from_static(r#"{"kept":false}"#))
 }
 
-/// Returns the error for a value that may be stored.
+/// Returns the error for a value that may have been stored.
 pub fn perhaps_kept(reason: impl std::fmt::Display) -> RpcError {
     let text = format!("whether the value was kept is not known: {reason}");
     RpcError::internal(text).with_data(RawJson::from_static(r#"{"kept":null}"#))

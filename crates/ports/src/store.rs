@@ -28,7 +28,7 @@ impl StoreError {
 /// Why a store refused an operation, or failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// Another node owns the session.
+    /// The writer's epoch is old, or another writer has moved the stream.
     #[error("the session has a newer owner")]
     Stale,
     /// The store lost confirmed writes, as after a failover. The owner restores them
@@ -38,7 +38,7 @@ pub enum StoreError {
     /// The session does not exist.
     #[error("no such session")]
     NotFound,
-    /// Another node's lease lives.
+    /// Another node owns the session, or the session to create exists.
     #[error("the session is held by another node")]
     Held,
     /// A limit is reached.

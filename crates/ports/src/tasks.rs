@@ -1,5 +1,3 @@
-//! The part of the gateway that concerns tasks. Each task is a session with one call.
-
 use shoal_protocol::task::{Task, TaskState};
 use shoal_protocol::{Outcome, RawJson, Request};
 
@@ -47,7 +45,7 @@ pub enum TaskRequest {
     Answer {
         /// The answers. The owner ignores answers to questions that are not open.
         answers: Vec<TaskAnswer>,
-        /// Whether the owner waits for the question of an answer. A new owner needs this, because it gets the open
+        /// Whether the owner waits until an answered question is open. A new owner needs this, because it gets the open
         /// questions again only after the takeover.
         awaits_question: bool,
     },

@@ -20,8 +20,8 @@ pub trait Worker: Send + Sync + 'static {
     /// A worker that cannot accept calls announces no catalog.
     fn announcement(&self) -> watch::Receiver<Announcement>;
 
-    /// Reports updates of [subscribed](Self::subscribe) resources. A lagging receiver must assume
-    /// that all changed.
+    /// Reports updates of [subscribed](Self::subscribe) resources. A receiver that lags must assume that all resources
+    /// changed.
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated>;
 
     /// Returns the callers with lists of their own, whose list methods the worker answers as calls,
@@ -33,7 +33,7 @@ pub trait Worker: Send + Sync + 'static {
     /// Returns the current load.
     fn load(&self) -> WorkerLoad;
 
-    /// Counts calls that a reader may want, for a while also finished ones.
+    /// Counts the calls that a reader may still want, including recently finished ones.
     fn open_calls(&self) -> usize {
         let load = self.load();
         load.running + load.queued
@@ -44,8 +44,8 @@ pub trait Worker: Send + Sync + 'static {
         None
     }
 
-    /// Adds an expected call to the [load](Self::load), until the guard is dropped. `None` if the
-    /// load is exact anyway.
+    /// Adds an expected call to the [load](Self::load) until the guard is dropped. `None` if the load is exact without
+    /// this.
     fn expect(&self) -> Option<Expected> {
         None
     }

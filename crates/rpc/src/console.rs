@@ -1,6 +1,5 @@
-//! Serves an [`Inspector`](shoal_ports::Inspector) to other nodes' consoles, and calls the
-//! inspectors of other nodes. Each request is a plain gRPC call, because requests are rare and
-//! harmless to lose.
+//! Serves an [`Inspector`](shoal_ports::Inspector) to other nodes' consoles, and calls other nodes'
+//! inspectors. Each request is a plain gRPC call, because requests are rare and harmless to lose.
 
 mod remote;
 mod service;

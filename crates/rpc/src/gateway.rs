@@ -40,7 +40,7 @@ use crate::proto::node::v1::{CloseSession, Listen};
 
 /// The session gateway of another node; a cheap handle.
 ///
-/// It dials on demand. After a failure it pauses, each time for longer, and during the pause requests fail at once with
+/// Dials on demand. After a failure, pauses, each time for longer. During the pause, requests fail at once with
 /// [`GatewayError::Unsent`]. When the link breaks, requests in flight end with [`GatewayError::Unreachable`] and
 /// streams with [`Moved`](shoal_ports::StreamItem::Moved).
 ///

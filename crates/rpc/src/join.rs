@@ -10,7 +10,7 @@
 //! | `stopping` | ended calls whose tools are still running |
 //! | `chores` | subscriptions and ends of sessions, which outlive the link |
 //!
-//! One task drives a link with all its calls, because polling a call is cheaper than waking a task.
+//! One Tokio task drives a link with all its calls, because polling a call is cheaper than waking a task.
 
 mod chores;
 mod connect;
@@ -85,7 +85,8 @@ pub struct JoinState {
     pub last_error: Option<String>,
 }
 
-/// A worker's link to one node address. A broken link is dialled again until this is stopped or dropped.
+/// A worker's link to one node address. A broken link is dialled again until the worker leaves or the join is stopped
+/// or dropped.
 ///
 /// Calls outlive the link: their readers attach again through the next link or another node.
 pub struct WorkerJoin {
@@ -137,13 +138,12 @@ impl WorkerJoin {
         self.nodes.subscribe()
     }
 
-    /// Announces the worker's departure, keeps the link until all calls have ended or until
-    /// `deadline`, says goodbye and stops. Returns whether all calls ended in time, including other
-    /// nodes' calls, because their sessions may move to this node.
+    /// Announces the worker's departure, keeps the link until all calls have ended or until `deadline`, says goodbye
+    /// and stops. Returns whether all calls ended in time, including other nodes' calls, because their sessions may
+    /// move to the linked node.
     ///
     /// # Cancel safety
-    /// Cancellation safe: if the future is dropped, the worker still leaves, unless this join is
-    /// dropped too.
+    /// If the future is dropped, the worker still leaves, unless this join is dropped too.
     pub async fn leave(&self, deadline: Instant) -> bool {
         self.leave.send_replace(Some(deadline));
         let mut over = self.over.clone();

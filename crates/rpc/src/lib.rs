@@ -6,7 +6,7 @@
 //! | [`SessionGateway`](shoal_ports::SessionGateway) | [`RemoteGateway`], which dials | [`GatewayLinks`] |
 //! | [`Inspector`](shoal_ports::Inspector) | [`RemoteInspector`], which dials | [`ConsoleService`] |
 //!
-//! [`ClusterServer`] serves both kinds of links on one listener. `proto/` documents the contracts.
+//! [`ClusterServer`] serves both kinds of links, and the console, on one listener. `proto/` documents the contracts.
 //! With a [`Tls`] in their [`LinkConfig`], both sides use mutual TLS.
 
 mod config;

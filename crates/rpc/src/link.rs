@@ -40,7 +40,7 @@ pub(crate) mod versions;
 /// Maximum bytes of a frame that is sent whole. Longer frames are sent in fragments.
 pub(crate) const LONGEST_WHOLE: usize = 64 * 1024;
 pub(crate) const FRAGMENT: usize = 32 * 1024;
-/// Maximum number of frames in each direction that may be in fragments at the same time.
+/// Maximum number of frames in each direction that are in fragments at once.
 pub(crate) const LANES: usize = 8;
 pub(crate) const BATCH_BYTES: usize = 32 * 1024;
 pub(crate) const BATCH_FRAMES: usize = 128;

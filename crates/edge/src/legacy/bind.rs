@@ -19,9 +19,8 @@ pub(super) fn bind(visit: &Visit<'_>, to: &SessionRef, post: &mut Post, tried: &
     }
 }
 
-/// Delivers a request that is bound to a worker. If the session's node has not sent the request to that worker, the edge
-/// binds the request to another worker. If there is no other worker, the session's owner waits for one and journals the
-/// call first.
+/// Delivers a request that is bound to a worker. If the session's node has not sent the request to that worker, binds
+/// the request to another worker. Without another, the session's owner waits for one and journals the call first.
 pub(super) async fn deliver_bound(
     visit: &Visit<'_>,
     to: &SessionRef,
@@ -52,7 +51,7 @@ pub(super) async fn deliver_bound(
     }
 }
 
-/// Counts a bound call at its worker until the load that the worker reports includes the call.
+/// Adds a bound call to its worker's load, because the session's node starts the call, and the worker reports it later.
 fn expect(edge: &EdgeState, post: &Post) -> Option<Expected> {
     edge.dispatcher.expect(&post.binding.as_ref()?.worker)
 }

@@ -144,8 +144,8 @@ struct SingleStreamFrames {
 }
 
 impl SingleStreamFrames {
-    /// Frames a message for the stream. If the backlog has no room, the message is lost, because this
-    /// transport cannot resume.
+    /// Frames a message for the stream. If the backlog has no room, the message is lost and the stream ends, because
+    /// this transport cannot resume.
     fn frame(&mut self, data: &Bytes) -> Option<Bytes> {
         self.answers.passed(self.session.id(), data);
         let frame = self.reader.keep(sse::message(data));

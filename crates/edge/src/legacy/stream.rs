@@ -19,8 +19,8 @@ use crate::sse;
 use crate::visit::Visit;
 use shoal_telemetry::metrics::StreamKind;
 
-/// The reconnect delay for a client with an open call. It is short, because the client has already waited for its share
-/// of the drain's spread.
+/// The reconnect delay for a client with an open call. Short, because the client has already waited for its share of
+/// the drain's spread.
 const AT_ONCE: Duration = Duration::from_millis(10);
 
 /// The frames of one connection. Dropping them detaches this reader, and the session continues.

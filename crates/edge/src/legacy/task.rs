@@ -1,7 +1,6 @@
 //! `tasks/get`, `tasks/result`, `tasks/cancel` and `tasks/list` of a session (2025-11-25, Tasks).
 //!
-//! The session knows its tasks. Each task is a session of its own, whose owner reports its state.
-//! A task's questions go out with `tasks/result`.
+//! The session knows its tasks, and each task's owner knows its state. A task's questions go out with `tasks/result`.
 
 use std::time::Duration;
 
@@ -22,7 +21,7 @@ use crate::tasks::{named, task_of, to};
 use crate::visit::Visit;
 
 const AT_ONCE: usize = 4;
-/// How long a cancelled task may take to stop before the client is told to ask again.
+/// How long a cancelled task may take to stop before the edge tells the client to ask again.
 const STOPS_WITHIN: Duration = Duration::from_secs(10);
 const LATER: Duration = Duration::from_secs(1);
 
@@ -164,7 +163,7 @@ async fn list(
     Ok(response(id, &listed.to_json()))
 }
 
-/// Cancels a task and waits until it has stopped, because only then may the client be told.
+/// Cancels a task and waits until it has stopped, because only then may the edge tell the client.
 async fn cancel(
     visit: &Visit<'_>,
     task: &SessionId,

@@ -1,7 +1,6 @@
 //! `tasks/result`: waits for a task's end, and asks the client the task's questions meanwhile.
 //!
-//! The wait ends with its connection and lasts at most as long as a call. A disconnected client
-//! asks again at any edge.
+//! The wait ends with its connection and lasts at most as long as a call. A disconnected client asks again at any edge.
 
 use std::collections::{HashSet, VecDeque};
 use std::future::poll_fn;

@@ -102,7 +102,7 @@ impl Candidate {
         bound.as_mut().poll(cx)
     }
 
-    /// Makes the call a task, even if the returned handle is dropped.
+    /// Tries to make the call a task, even if the returned handle is dropped.
     pub(super) fn begin(self, running: RunningCall, bound: Option<Bound>) -> JoinHandle<Became> {
         tokio::spawn(async move {
             let origin = self.origin;
@@ -194,7 +194,7 @@ fn not_begun(error: &GatewayError) {
 
 impl TaskHandle {
     /// Hands the call to the task's session. Repeats the request while the session may have the call, because the call
-    /// could not continue here.
+    /// then cannot continue here.
     async fn adopt(&self, mut call: AdoptCall, deadline: Instant) -> Option<Task> {
         loop {
             match self.gateway.adopt(&self.to, call.clone()).await {

@@ -218,7 +218,7 @@ impl Stream for CallFrames {
         match step {
             Step::Notification { method, params } => {
                 let text = notification(method.as_str(), params.as_ref());
-                // Without backlog room, only the answer is sent.
+                // Without backlog room, Shoal drops the notification and sends a comment.
                 let frame = self.reader.keep(sse::message(&text));
                 Poll::Ready(Some(frame.unwrap_or(sse::COMMENT)))
             }

@@ -246,7 +246,7 @@ impl Drop for CallRun {
                     });
                 }
             }
-            // The client will not hear of the new task, so the task is ended.
+            // The client will not hear of the new task, so the edge ends it.
             RunState::Becoming(becoming) => {
                 if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                     runtime.spawn(async move {

@@ -15,7 +15,7 @@ use crate::places::PlaceCount;
 const LIFE: Duration = Duration::from_secs(2);
 /// The pause before asking again about an empty bucket.
 const EMPTY: Duration = Duration::from_secs(1);
-/// An edge leases at most a bucket's cells divided by this.
+/// A lease has at most a bucket's cells divided by this, but enough for its request.
 const SHARE: u32 = 10;
 /// Maximum bytes of one quota's leases, and the bytes of a lease besides its subject's name.
 const MOST_BYTES: usize = 16 << 20;

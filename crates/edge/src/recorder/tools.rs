@@ -99,7 +99,7 @@ impl Tools {
         self.steps.load(Ordering::Relaxed) / STEPS % WINDOWS
     }
 
-    /// Gives a new tool a free slot if `may` returns true.
+    /// Finds a tool by its name. Gives a new tool a free slot if `may` returns true.
     fn find(&self, name: &str, may: impl FnOnce() -> bool) -> Option<&Tool> {
         let first = self.hasher.hash_one(name) as usize % SLOTS;
         let mut may = Some(may);

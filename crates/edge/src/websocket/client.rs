@@ -45,7 +45,7 @@ impl Client {
         }
     }
 
-    /// Counts a message by the client's address, because no HTTP request has counted it.
+    /// Admits a message. Counts it by the client's address first, because no HTTP request has counted it.
     pub(super) async fn admit(
         &self,
         visit: &Visit<'_>,

@@ -145,8 +145,8 @@ impl Connection {
         }
     }
 
-    /// Writes what the open handovers return. Refusals are in no stream, so nothing would repeat
-    /// them.
+    /// Writes what the open handovers return. Refusals are in no stream, so a client that resumes
+    /// would miss those that were not written here.
     async fn say_the_rest(&mut self) {
         while let Some(said) = self.handed_over.next().await {
             let said = said.unwrap_or(Ok(None)).unwrap_or(None);

@@ -38,7 +38,7 @@ pub(super) struct Connection {
     pub(super) client: Arc<Client>,
     pub(super) socket: WebSocketStream<Metered>,
     pub(super) session: Option<Session>,
-    /// Handovers to sessions, which continue if dropped.
+    /// Handovers to sessions, which continue if these handles are dropped.
     pub(super) handed_over: FuturesUnordered<JoinHandle<Said>>,
     watch: GrantWatch,
     unheard: u32,

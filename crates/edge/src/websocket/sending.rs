@@ -56,7 +56,7 @@ impl Connection {
         }
     }
 
-    /// A message waits until the connection has taken all of it.
+    /// Writes a message, and waits until the connection has taken all of it.
     pub(super) async fn write(&mut self, text: Bytes) -> Result<(), End> {
         let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
         metrics()
@@ -72,7 +72,7 @@ impl Connection {
         written.map_err(|_| End::Gone)
     }
 
-    /// In pieces, because the socket's buffer would keep the size of the largest frame.
+    /// Writes in pieces, because the socket's buffer would keep the size of the largest frame.
     async fn write_in_pieces(&mut self, text: &Bytes) -> Result<(), Error> {
         let mut rest = text.clone();
         let mut kind = Data::Text;

@@ -46,7 +46,7 @@ async fn a_primed_call_is_resumed_elsewhere_and_an_unprimed_one_finishes_here() 
         .unwrap();
     server.drain.cancel();
     primed.block().await.unwrap();
-    // The client has already waited for its share of the spread.
+    // Short, because the client has already waited for its share of the spread.
     assert_eq!(wait_of(&primed.block().await.unwrap()), 10);
     assert_eq!(primed.block().await, None);
 

@@ -24,7 +24,7 @@ pub(crate) const LIVE: &str = "live";
 
 pub(crate) const TASK: &str = "live-task";
 
-/// A session whose node cannot reach the workers of its edge.
+/// A session whose node cannot reach the workers that its edge chooses.
 pub(crate) const CUT_OFF: &str = "cut-off";
 
 pub(crate) struct FakeGateway {

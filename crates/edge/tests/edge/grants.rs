@@ -142,7 +142,7 @@ async fn every_stream_ends_whose_token_is_taken_back() {
     assert!(last(1).starts_with("retry: "), "{said:#?}");
     assert!(last(2).contains("\"resultType\":\"complete\""), "{said:#?}");
     assert!(last(3).starts_with("retry: "), "{said:#?}");
-    // A repeatable call ends as refused. Other calls' outcomes are unknown.
+    // A repeatable call gets the refusal of its token. Other calls' outcomes are unknown.
     assert!(last(4).contains("-32600"), "{said:#?}");
     assert!(last(5).contains("50002"), "{said:#?}");
     assert!(last(6).starts_with("event: endpoint"), "{said:#?}");

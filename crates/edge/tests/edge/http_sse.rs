@@ -1,5 +1,3 @@
-//! HTTP+SSE of 2024-11-05.
-
 use reqwest::Method;
 use serde_json::json;
 use shoal_ports::StreamItem;

@@ -1,5 +1,3 @@
-//! `subscriptions/listen`.
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -1,5 +1,3 @@
-//! Calls of 2026-07-28.
-
 use std::time::Duration;
 
 use serde_json::{Value, json};

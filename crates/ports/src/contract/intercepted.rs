@@ -17,7 +17,7 @@ pub struct Intercepted {
 }
 
 impl Intercepted {
-    /// Wraps a membership. `before` gets each method's name.
+    /// Wraps a membership.
     pub fn new<F>(
         inner: Arc<dyn Membership>,
         before: impl Fn(&'static str) -> F + Send + Sync + 'static,

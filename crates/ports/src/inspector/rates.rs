@@ -105,7 +105,7 @@ pub(super) fn add_latency(sum: &mut Vec<u64>, more: &[u64]) {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Step {
-    /// Begin of the step, in seconds since 1970; a multiple of its length.
+    /// Start of the step, in seconds since 1970; a multiple of the step's length.
     pub at: u64,
     /// Requests by outcome.
     pub outcomes: Outcomes,

@@ -14,7 +14,7 @@ pub struct SessionReport {
     pub client: Option<String>,
     /// The negotiated revision; `None` before `initialize`.
     pub revision: Option<String>,
-    /// Whether one stream carries all answers (HTTP+SSE, stdio).
+    /// Whether one stream carries all answers (HTTP+SSE, WebSocket, stdio).
     pub single_stream: bool,
     /// Whether the session is in memory, not passivated.
     pub live: bool,

@@ -14,8 +14,8 @@ const OTHER_EPOCH: &str = "the log has been restarted since";
 const TRIMMED: &str = "the stream has outgrown its limit and lost its oldest events";
 
 impl Data {
-    /// Returns the new position and whether the stream has finished; `None` if it had finished
-    /// before.
+    /// Appends, and returns the new position and whether the stream has finished; `None` if it had
+    /// finished before.
     fn append(
         &self,
         data: &mut SessionData,

@@ -10,8 +10,8 @@ const MOST_BYTES: usize = 32 << 20;
 /// A bucket's bytes besides its subject's name.
 const BUCKET: usize = 128;
 
-/// This process's buckets. At the memory limit, full buckets go first, then others, which start
-/// full again.
+/// This process's buckets. At the memory limit, the full buckets are removed first, then others,
+/// which are full when they are made again.
 #[derive(Debug)]
 pub struct MemoryQuotas {
     began: Instant,
@@ -80,7 +80,7 @@ impl Buckets {
             }
             keep
         });
-        // Leave a quarter free, so that only few later insertions make room again.
+        // Leaves a quarter free, so that only few later insertions must make room again.
         full.retain(|key, _| {
             let keep = *bytes <= most_bytes / 4 * 3;
             if !keep {

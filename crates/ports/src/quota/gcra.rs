@@ -56,8 +56,8 @@ impl CellRate {
         self.interval.saturating_mul(u64::from(self.burst))
     }
 
-    /// Takes tokens at `now`. `full` and the returned number are the times at which the bucket is
-    /// full.
+    /// Takes tokens at `now`. `full` is the time at which the bucket is full. Returns the new time,
+    /// and the tokens.
     pub(crate) fn take(self, full: u64, now: u64, need: u32, want: u32) -> (u64, Taken) {
         let empty = now.saturating_add(self.fill());
         let full = full.clamp(now, empty);

@@ -119,7 +119,7 @@ fn catalog_in(catalog: wire::Catalog) -> Result<PoolCatalog, Malformed> {
 }
 
 fn list_in(items: Vec<Bytes>, what: &'static str) -> Result<Vec<RawJson>, Malformed> {
-    // Copied, because a slice would keep the whole long frame alive.
+    // Copied, because a slice would keep the whole frame alive.
     let own = |item: Bytes| Bytes::copy_from_slice(&item);
     items
         .into_iter()

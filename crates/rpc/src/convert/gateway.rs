@@ -91,8 +91,8 @@ pub(crate) fn item_out(flight: u64, item: StreamItem, cursor: &mut EventId) -> w
             data,
             in_passing: false,
         }),
-        // An older edge does not know `in_passing`, and takes this for an event. The id is one that
-        // its client already has.
+        // An older edge does not know `in_passing`, and takes this item for an event. Its client
+        // already has the id.
         StreamItem::Passing { data } => Kind::Event(item::Event {
             id: Some(event_id_out(*cursor)),
             data,

@@ -54,7 +54,7 @@ pub(crate) fn outcome_out(outcome: CallOutcome) -> wire::CallOutcome {
     }
 }
 
-/// An invalid message also ends the call.
+/// An invalid outcome also ends the call, with an error.
 pub(crate) fn outcome_in(outcome: wire::CallOutcome) -> CallOutcome {
     use wire::call_outcome::Outcome;
     match outcome.outcome {

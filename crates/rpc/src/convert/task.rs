@@ -1,5 +1,3 @@
-//! Converts tasks, and requests about them.
-
 use bytes::Bytes;
 use shoal_ports::{
     AdoptCall, Binding, CallId, ClientInfo, Route, SessionId, SessionRef, SessionTasks, TaskAnswer,

@@ -1,5 +1,3 @@
-//! Handles the frames that arrive from a session node.
-
 use std::sync::Arc;
 
 use futures::{StreamExt as _, stream};

@@ -1,5 +1,3 @@
-//! One link to a session node, and the requests that await answers.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -175,8 +173,8 @@ impl Link {
 
     pub(super) fn detach(&self, number: u64) {
         self.forget(number);
-        // Sent in the same flight, because it must follow fragments of the request that still wait. A short frame
-        // always fits.
+        // Sent in the request's flight, because the detachment must follow fragments of the request that still wait. A
+        // short frame always fits.
         let _ = (self.outbox).push(number, Frame::Detach(Detach { flight: number }));
     }
 

@@ -1,5 +1,3 @@
-//! Probes whether the process of a node is alive.
-
 use std::time::Duration;
 
 use shoal_ports::NodeId;
@@ -9,7 +7,7 @@ use super::connect::greet;
 use crate::LinkConfig;
 use crate::error::LinkError;
 
-/// How often to dial an address that breaks connections, because an exiting process may still accept some.
+/// How many times to dial an address that breaks connections, because an exiting process may still accept some.
 const DIALS: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -20,7 +18,7 @@ pub enum Sight {
     Gone,
     /// The node answers.
     There,
-    /// A node that is slow, partitioned or resets connections may be alive.
+    /// The node may be alive: it is slow or partitioned, resets connections, or gives no id.
     Unknown,
 }
 
@@ -39,7 +37,7 @@ pub async fn look_for(from: &NodeId, node: &NodeId, address: &str, config: &Link
                 ));
                 return match there.welcome.node.as_str() {
                     found if found == node.as_str() => Sight::There,
-                    // A node that does not give its id may be the right one.
+                    // A node that gives no id may be the right one.
                     "" => Sight::Unknown,
                     _ => Sight::Gone,
                 };

@@ -1,5 +1,3 @@
-//! A stream from a session node, as its listener reads it.
-
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -75,7 +73,7 @@ impl Stream for Arriving {
                 Ok(Some(item)) => return Poll::Ready(Some(item)),
                 Ok(None) => {}
                 Err(malformed) => {
-                    // Stop, because later items would leave a gap. The listener resumes after its last ID.
+                    // Stops, because later items would leave a gap. The listener resumes after its last id.
                     tracing::warn!(%malformed, "a stream of another node cannot be read");
                     self.link.detach(self.flight);
                     return Poll::Ready(self.broke());

@@ -20,7 +20,8 @@ use crate::link::meter::Up;
 const LOOK: Duration = Duration::from_millis(100);
 const TIDY: Duration = Duration::from_secs(1);
 
-/// A link succeeds if it lives this long, because a peer may refuse this worker after each welcome.
+/// A link must live this long to reset the backoff, because a node may refuse this worker after
+/// each welcome.
 const LASTED: Duration = Duration::from_secs(1);
 
 pub(super) struct Runner {
@@ -36,7 +37,7 @@ pub(super) struct Runner {
 type Memory = (String, u64);
 
 impl Runner {
-    /// Returns whether the worker left with no call open.
+    /// Returns whether the worker left with no open call.
     pub(super) async fn run(mut self) -> bool {
         let mut chores = Chores::new(Arc::clone(&self.joining));
         let mut backoff = Backoff::new(self.config.backoff, self.config.backoff_max);

@@ -104,13 +104,13 @@ impl ServedCall {
         (self.control.as_ref()).is_some_and(|control| control.is_replaced())
     }
 
-    /// `None` if the call's tool has stopped.
+    /// `None` if the call has not started, or its tool has stopped.
     pub(super) fn over(&self) -> Option<BoxFuture<'static, ()>> {
         self.control.as_ref()?.over()
     }
 
-    /// Whether to report now that the call runs. A call that is still starting may yet be refused,
-    /// so it is not reported.
+    /// Whether to report now that the call runs. A starting call is not reported, because the
+    /// worker may still refuse it.
     pub(super) fn is_to_be_accepted(&mut self, is_late: bool) -> bool {
         self.late |= is_late;
         self.late && self.control.is_some() && !self.spoken

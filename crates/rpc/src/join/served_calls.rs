@@ -54,7 +54,8 @@ impl ServedCalls {
         !self.flights.values().any(ServedCall::is_read)
     }
 
-    /// Whether no call is open, also of other nodes, because their sessions may move to this node.
+    /// Whether no call is open, including other nodes' calls, because their sessions may move to
+    /// the linked node.
     pub(super) fn is_done(&self) -> bool {
         self.is_idle() && self.joining.worker.open_calls() == 0
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 
-/// In microseconds. A longer round trip means that a process was suspended.
+/// Maximum round trip, in microseconds. A longer one means that a process was suspended.
 const LONGEST_US: u64 = 10_000_000;
 
 /// The least possible difference that each link measured last, in microseconds.

@@ -27,7 +27,8 @@ pub(super) struct DueFragment<F> {
     pub(super) freed: Vec<(F, usize)>,
 }
 
-/// A queue for each flight with long frames, for these and for the frames that must stay behind them.
+/// One queue for each flight with long frames: holds those frames, and the flight's other frames that must stay behind
+/// them.
 pub(super) struct Lanes<F> {
     lanes: VecDeque<Lane<F>>,
     flights: HashSet<u64>,
@@ -110,7 +111,8 @@ impl<F: Frame> Lanes<F> {
         })
     }
 
-    /// Ends a frame's lane. Returns the short frames behind it, up to the flight's next long frame.
+    /// Ends a lane after its frame's last fragment, and returns the short frames behind it. The flight's next long
+    /// frame begins a new lane.
     fn free(&mut self, mut lane: Lane<F>) -> Vec<(F, usize)> {
         let mut freed = Vec::new();
         self.flights.remove(&lane.flight);
@@ -129,7 +131,7 @@ impl<F: Frame> Lanes<F> {
         freed
     }
 
-    /// Sets how many short frames must be sent before a lane that continues behind freed frames.
+    /// Lets the lane that waits behind freed short frames send once `pushed` short frames were sent.
     pub(super) fn resume_after(&mut self, pushed: u64) {
         if let Some(lane) = self.lanes.back_mut().filter(|lane| lane.after == u64::MAX) {
             lane.after = pushed;

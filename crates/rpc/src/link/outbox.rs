@@ -102,7 +102,7 @@ impl<F: Frame> Outbox<F> {
         Ok(Pushed::Queued)
     }
 
-    /// Queues a frame with the short frames, even if long frames of its flight are waiting.
+    /// Queues a frame with the short frames, even if long frames of its flight wait.
     pub(crate) fn push_now(&self, frame: impl Into<F>) {
         let frame = frame.into();
         let bytes = frame.encoded_len();

@@ -50,7 +50,7 @@ impl ReadySet {
 
     fn pop(&self) -> Option<u64> {
         let bell = self.shared.ready.lock().pop_front()?;
-        // Cleared before the poll, so that later events ring again.
+        // Cleared before the caller polls, so that later events ring again.
         bell.rung.store(false, Ordering::Release);
         Some(bell.number)
     }

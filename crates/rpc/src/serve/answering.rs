@@ -66,7 +66,7 @@ impl Answering {
         full
     }
 
-    /// `once` means that the edge must not repeat the delivery. Its answer is therefore sent even if the queue is full.
+    /// With `once`, the edge must not repeat the delivery. The answer is therefore sent even if the queue is full.
     pub(super) async fn delivered(
         self,
         delivered: Option<Result<Delivered, GatewayError>>,

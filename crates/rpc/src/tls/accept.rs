@@ -120,7 +120,7 @@ fn refuse(error: &io::Error, peer: SocketAddr) {
     tracing::warn!(%peer, why, "a connection of another process was refused");
 }
 
-/// `None` if the peer sends nothing in time.
+/// `None` if the connection ends before its first byte.
 async fn begins_tls(stream: &TcpStream) -> Option<bool> {
     let mut first = [0];
     match stream.peek(&mut first).await {
@@ -129,7 +129,8 @@ async fn begins_tls(stream: &TcpStream) -> Option<bool> {
     }
 }
 
-/// Waits until the peer has read the alert, because closing a socket discards unread data.
+/// Waits until the peer has read the alert, because closing a socket with unread data discards the
+/// alert.
 async fn linger(mut stream: TcpStream) {
     let mut unread = [0; 1024];
     let gone = async {

@@ -1,5 +1,3 @@
-//! TLS of a port for clients or operators.
-
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -162,8 +160,7 @@ impl ListenerTls {
         Ok(Self { shared })
     }
 
-    /// Rereads the files at this interval, until the last handle is dropped. On failure, keeps the
-    /// former certificate and logs the reason.
+    /// Like [`Tls::renew`](super::Tls::renew).
     ///
     /// # Panics
     /// Outside a Tokio runtime.

@@ -1,5 +1,3 @@
-//! The validity of a certificate, as a verifier sees it.
-
 use std::time::Duration;
 
 use rustls::CertificateError;

@@ -8,8 +8,8 @@ use crate::proto::worker::v1::node_frame::Frame;
 /// At this many calls, the node tells the worker at once.
 const MOST: usize = 64;
 
-/// Calls whose results the worker may drop. The next load report tells the worker, which saves a
-/// frame for each call.
+/// Calls whose results the worker may drop. The node tells the worker after its next load report or
+/// other sign of life, which saves a frame for each call.
 #[derive(Default)]
 pub(super) struct Acknowledged(Mutex<Vec<CallId>>);
 

@@ -1,8 +1,8 @@
 use parking_lot::Mutex;
 use shoal_ports::WorkerLoad;
 
-/// A worker's last reported load, adjusted by the calls started and ended since. Otherwise a node
-/// would send all calls to a worker that was just idle.
+/// A worker's last reported load, adjusted by the calls started and ended since. Without this, a
+/// node would send all calls to a worker that was just idle.
 #[derive(Default)]
 pub(super) struct Gauge(Mutex<Reading>);
 

@@ -132,8 +132,8 @@ impl Link {
         }
     }
 
-    /// Queues a frame; flight 0 means none. If the frame is too long, an answer becomes an error,
-    /// because the tool waits for it, and a cancellation loses its reason.
+    /// Queues a frame; flight 0 means none. An answer that is too long becomes an error, because
+    /// the tool waits for it. A cancellation that is too long loses its reason.
     pub(super) fn send(&self, flight: u64, frame: Frame) {
         let needed = match &frame {
             Frame::Answer(answer) => Some(Frame::Answer(Answer {

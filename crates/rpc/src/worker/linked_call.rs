@@ -29,7 +29,7 @@ struct State {
     answers: Vec<(AskId, oneshot::Sender<bool>)>,
     replaced: bool,
     stopping: bool,
-    /// Senders that are dropped when the tool has stopped or the link breaks.
+    /// Dropped when the tool has stopped or the link breaks, which tells the receivers.
     until_over: Vec<oneshot::Sender<()>>,
     /// Whether the call's events are read, and whether the call is controlled.
     reader: bool,
@@ -58,7 +58,7 @@ pub(super) enum Holder {
     Both,
 }
 
-/// The use of a flight after a part of it was dropped. It decides the frame to the worker.
+/// How a flight is still used after its events or its control were dropped. Decides the frame to the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Left {
     Held,

@@ -110,7 +110,7 @@ impl WorkerLinksInner {
         peer
     }
 
-    /// Reads a link until it ends. Gives the worker up if its process is gone or does not link
+    /// Reads a link until it ends. Gives the worker up if the worker's process is gone or the worker does not link
     /// again in time.
     pub(super) async fn run(
         self: Arc<Self>,

@@ -50,7 +50,7 @@ pub(super) async fn opened(
     })
 }
 
-/// The events of a flight, its control, or both. Releases what it has of the flight on drop.
+/// The events of a flight, its control, or both. On drop, releases its part of the flight.
 struct CallShare {
     link: Arc<Link>,
     flight: Arc<LinkedCall>,
@@ -120,7 +120,7 @@ impl CallControl for Steer {
         Box::pin(async {
             match fate.await {
                 Ok(open) => open,
-                // Pend, because only the reader that attaches next can know.
+                // Pends, because only the next reader can learn whether the question was open.
                 Err(_) => std::future::pending().await,
             }
         })

@@ -19,7 +19,7 @@ use crate::proto::worker::v1::node_frame::Frame;
 
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// A worker of another process.
+/// A worker in another process.
 ///
 /// It may have no link for up to [`LinkConfig::rejoin`](crate::LinkConfig::rejoin). Then
 /// [`load`](Worker::load) reports a capacity of 0. Running calls continue at the worker, and their
@@ -54,7 +54,7 @@ impl RemoteWorker {
     }
 }
 
-/// Counts a call that another node starts at the worker, until dropped.
+/// Until dropped, counts a call that another node starts at the worker.
 struct ExpectedCall(Arc<WorkerPeer>);
 
 impl Drop for ExpectedCall {
@@ -144,7 +144,8 @@ impl Worker for RemoteWorker {
     }
 }
 
-/// Turns a refusal of a bound call into `WorkerAway`, because only the worker may refuse it.
+/// Turns this node's refusal of a bound call into `WorkerAway`, because only the worker may refuse
+/// such a call.
 fn unsent(bound: bool, failure: CallFailure) -> CallFailure {
     match failure {
         CallFailure::NotExecuted { reason } | CallFailure::Overloaded { reason, .. } if bound => {

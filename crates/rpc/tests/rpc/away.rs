@@ -1,4 +1,4 @@
-//! Workers that stay away, return as others, or stop answering.
+//! Workers that stay away, come back, restart, or stop answering.
 
 use std::time::Duration;
 

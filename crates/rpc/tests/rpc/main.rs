@@ -1,4 +1,4 @@
-//! Both links over real sockets, between scripted workers and gateways.
+//! Both kinds of links over real sockets, between scripted workers and gateways.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 mod away;

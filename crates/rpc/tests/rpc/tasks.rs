@@ -1,5 +1,3 @@
-//! Tasks on the links between nodes.
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

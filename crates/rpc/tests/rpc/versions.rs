@@ -174,7 +174,7 @@ async fn hear(link: &mut tonic::Streaming<SessionFrame>, waiting: &mut Vec<Sessi
     }
 }
 
-/// An edge from before `in_passing` takes each item with a message for an event, from whose ID it resumes.
+/// An edge from before `in_passing` takes such an item for an event, from whose id it resumes.
 #[tokio::test]
 async fn an_edge_that_does_not_know_what_passes_takes_it_for_an_event_that_changes_nothing() {
     within(async {

@@ -77,7 +77,7 @@ impl ServedCalls {
             return;
         };
         flight.sent(cost);
-        // A question that was not sent gets an error as its answer, because the tool would wait.
+        // A question that was not sent gets an error as its answer, because the tool waits for one.
         let unseen = match pushed {
             Err(too_long) => format!("the request was not passed on: {too_long}"),
             Ok(()) if unknown => format!(

@@ -7,7 +7,7 @@ use crate::proto::worker::v1 as wire;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::worker::link::Link;
 
-/// The most ended sessions that are remembered for a worker without a link.
+/// Maximum number of ended sessions that a node remembers for a worker without a link.
 const ENDED_SESSIONS: usize = 4096;
 
 pub(super) struct Request {
@@ -91,7 +91,7 @@ impl WorkerPeer {
         }
         for uri in &state.subscribed {
             link.send(0, subscribe_frame(self.number(), uri));
-            // Report an update, because updates during the absence were lost.
+            // Report an update, because updates during the worker's absence were lost.
             let _ = self.updates.send(ResourceUpdated {
                 uri: uri.clone(),
                 params: RawJson::of(&serde_json::json!({ "uri": uri })),
@@ -104,7 +104,8 @@ impl WorkerPeer {
 }
 
 impl PeerState {
-    /// The state of unanswered subscriptions is unknown, so they are ended when the worker returns.
+    /// The worker may have made unanswered subscriptions, so the node ends them when the worker
+    /// returns.
     pub(super) fn end_requests(&mut self) {
         for request in std::mem::take(&mut self.requests).into_values() {
             if !self.subscribed.contains(&request.uri) {

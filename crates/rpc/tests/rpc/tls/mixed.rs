@@ -19,7 +19,7 @@ async fn without_leave_nobody_speaks_plaintext() {
     .await;
 }
 
-/// Processes of adjacent steps reach each other.
+/// Processes in adjacent steps of the rollout reach each other.
 #[tokio::test]
 async fn a_rollout_in_two_steps_loses_nobody() {
     within(async {
