@@ -35,7 +35,7 @@ pub(crate) const BEATS: u32 = 3;
 #[async_trait]
 pub trait Ownership: Send + Sync + 'static {
     /// Checks with [`Directory::held`] which sessions this node still owns. Called after the lease lapsed, or after
-    /// another node thought this node dead. Calls do not overlap; if this happens again during a call, another call
+    /// another node thought this node dead. Calls do not overlap: if either happens again during a call, another call
     /// follows. The future is dropped when the node leaves.
     ///
     /// # Errors
@@ -159,13 +159,12 @@ impl Members {
         &self.shared.id
     }
 
-    /// Returns a receiver of the view.
+    /// Returns a receiver of the view of the nodes.
     pub fn watch(&self) -> watch::Receiver<Arc<View>> {
         self.shared.view.subscribe()
     }
 
-    /// Reads the list of nodes often until the guard is dropped, because clients wait for a dead owner's lease to
-    /// lapse.
+    /// Reads the list of nodes often until the guard is dropped, because a request waits for a node to come or go.
     pub(crate) fn wait(&self) -> WaitGuard<'_> {
         if self.shared.waiting.fetch_add(1, Ordering::Relaxed) == 0 {
             self.shared.refresh_now.notify_one();
@@ -173,13 +172,13 @@ impl Members {
         WaitGuard(&self.shared.waiting)
     }
 
-    /// Returns the present nodes' announcements, for workers. They change when nodes come, go or drain, but not with
-    /// load.
+    /// Returns a receiver of the present nodes' announcements, for workers. It changes when nodes come, go or drain,
+    /// but not with their load.
     pub fn announced(&self) -> watch::Receiver<Vec<NodeInfo>> {
         self.shared.announced.subscribe()
     }
 
-    /// Returns the nodes.
+    /// Returns the latest view of the nodes.
     pub fn view(&self) -> Arc<View> {
         self.shared.view.borrow().clone()
     }

@@ -9,7 +9,7 @@ use crate::view::{Node, View};
 
 /// A node is overloaded if its load exceeds this multiple of the other nodes' average by more than [`AND_MORE`].
 const TIMES_THE_OTHERS: u64 = 2;
-/// About as many sessions may arrive between two announcements.
+/// About this many sessions may arrive between two announcements.
 const AND_MORE: u64 = 1_000;
 
 pub(crate) fn choose<'a>(

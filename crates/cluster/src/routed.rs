@@ -103,7 +103,7 @@ impl RoutedGateway {
 
 #[async_trait]
 impl SessionGateway for RoutedGateway {
-    /// Prefers this node, unless it is overloaded or accepts no sessions. Waits up to
+    /// Opens the session on this node, unless it is overloaded or accepts no sessions. Waits up to
     /// [`open_within`](RoutingConfig::open_within) for a node. A broken connection may leave an unused session behind
     /// until its idle timeout.
     async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {

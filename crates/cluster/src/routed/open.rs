@@ -36,7 +36,7 @@ impl Routes {
         let route = self
             .room(&[])
             .ok_or_else(|| self.not_opened(NotOpened::NoNode))?;
-        // Count the task before the node makes it, for the reason that `open_somewhere` gives.
+        // Count the task before the node makes it, for the reason given in `open_somewhere`.
         route.placed();
         Ok(SessionId::of_task_opened_by(&route.owner))
     }

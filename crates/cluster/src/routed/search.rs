@@ -203,7 +203,7 @@ impl<'a> Search<'a> {
 
     async fn look_up(&self) -> Result<Option<NodeId>, GatewayError> {
         match self.routes.look_up(self.to).await {
-            // Before the first attempt, an outdated entry is better than none.
+            // If the store is away before the first attempt, an outdated entry of the cache is better than no owner.
             Err(GatewayError::Unavailable { .. })
                 if self.failures == 0 && self.remembered().is_some() =>
             {
