@@ -14,7 +14,7 @@ use rustls::{ClientConfig, RootCertStore};
 use super::sender::{AttemptError, Retryable};
 use crate::config::{Compression, Telemetry};
 
-/// A correct response has a few bytes.
+/// Maximum bytes of a response. A correct one has a few.
 const LONGEST_ANSWER: usize = 256 * 1024;
 
 #[derive(Debug)]

@@ -24,7 +24,7 @@ area! {
             = "shoal.lease.held", "{lease}", "1 if this node may own sessions, 0 if not.";
         lease_left: Gauge(Duration) []
             = "shoal.lease.remaining", "s", "Time until this node's lease ends.";
-        /// Records how long a lease renewal took.
+        /// Records a lease renewal's duration.
         pub renewed: Histogram(SHORT_SECONDS) [outcome: LeaseOutcome]
             = "shoal.lease.renewal.duration", "s", "Time of the renewals of this node's lease.";
         /// Counts a lease that ended before its renewal.
