@@ -62,7 +62,7 @@ enum KeyKind {
 }
 
 impl PublicKey {
-    /// Refuses symmetric keys.
+    /// `None` for a symmetric, unsupported or invalid key, and for one that is not for signatures.
     pub(crate) fn of(jwk: &Jwk) -> Option<Self> {
         let verifies = |operations: &Vec<String>| operations.iter().any(|one| one == "verify");
         if jwk
