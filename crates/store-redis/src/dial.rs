@@ -24,7 +24,7 @@ pub(crate) struct Dialler {
 }
 
 const CLUSTER_RETRIES: u32 = 4;
-/// How long to wait before following a cluster's redirection, in milliseconds.
+/// How long to wait before following a redirection of a Redis Cluster, in milliseconds.
 const CLUSTER_WAITS: std::ops::Range<u64> = 10..250;
 
 impl Dialler {
