@@ -24,8 +24,8 @@ pub(crate) fn choose<'a>(
     }
     let takers = view.nodes().filter(|node| may(node));
     let mut drawn = takers.choose_multiple(rng, 2);
-    // Of two nodes with equal load, the first is chosen. The draw keeps the view's order, so without this, all edges
-    // would choose the same node.
+    // Of two nodes with equal load, the first is chosen. The draw keeps the view's order, so without the random
+    // reversal, all edges would choose the same node.
     if rng.random() {
         drawn.reverse();
     }

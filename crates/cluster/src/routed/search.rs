@@ -9,7 +9,8 @@ use super::request::GatewayRequest;
 use super::retry_decision::{AttemptContext, Operation, RetryDecision, decide};
 use super::{Routes, span};
 
-/// Attempts without a pause: for example, to an outdated cache entry, to a redirect's node and to a relay.
+/// After more failures than this, the search pauses before each attempt. The first failures may be those of an outdated
+/// cache entry, a redirect's node and a relay.
 const EAGER: u32 = 3;
 
 /// If this many nodes are full, the whole cluster counts as full.
@@ -100,7 +101,6 @@ impl<'a> Search<'a> {
             waited: false,
             measured: match operation {
                 Operation::Listen => committed,
-                // A watch waits for news, which is no takeover.
                 Operation::Watch => true,
                 _ => false,
             },
