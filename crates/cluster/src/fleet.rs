@@ -97,8 +97,7 @@ impl Fleet {
         nodes
     }
 
-    /// Lists the tools of all nodes, by name. If there are more than `limit`, lists those that are called most. See
-    /// [`Inspector::tools`].
+    /// Lists all nodes' tools by name; if there are more than `limit`, the most called ones. See [`Inspector::tools`].
     pub async fn tools(&self, filter: &str, limit: usize) -> ToolsSeen {
         let filter: Arc<str> = filter.into();
         let answers = self.ask(move |node| {

@@ -128,7 +128,7 @@ impl SessionGateway for RoutedGateway {
         Ok(self.routes.outlive(to, stream))
     }
 
-    /// If a repeated attempt finds no session, the first attempt ended it, and this succeeds.
+    /// If a repeated attempt finds no session, the first attempt ended it, and the close succeeds.
     async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
         self.routes.carry(to, &Close, false).await?;
         self.routes.cache.remove(&to.session);
