@@ -23,7 +23,7 @@ area! {
         /// Observes calls that wait for a first worker.
         pub observe_awaiting: UpDownCounter(u64) [pool: Pool]
             = "shoal.pool.awaiting", "{call}", "Calls that wait for a worker of a pool scaled to zero.";
-        /// Observes how many calls can run at once.
+        /// Observes the capacity in calls.
         pub observe_capacity: UpDownCounter(u64) [pool: Pool]
             = "shoal.pool.capacity", "{call}", "Calls that the pool can run at once.";
         /// Observes the age of the oldest waiting call.
