@@ -31,7 +31,8 @@ pub struct Outbound {
     rules: Arc<Rules>,
     lookup: Arc<dyn Lookup>,
     proxies: bool,
-    /// Shared, because loading the system's authorities costs milliseconds and memory, and there may be a thousand clients.
+    /// Shared, because loading the system's authorities costs milliseconds and memory, and there may be a thousand
+    /// clients.
     system_tls: Arc<OnceLock<ClientConfig>>,
 }
 
@@ -109,7 +110,7 @@ impl Outbound {
         Self { lookup, ..self }
     }
 
-    /// Creates a client. `named` are the targets that the operator has named.
+    /// Creates a client.
     pub fn client(&self, settings: ClientSettings, named: Named) -> Result<Client, String> {
         Ok(Client(Arc::new(Inner {
             to_named: self.build(&settings, ChosenBy::Operator)?,
