@@ -88,8 +88,8 @@ impl RoutedGateway {
         }
     }
 
-    /// Returns a gateway for nodes that cannot reach an owner themselves: it makes one attempt, and uses no other
-    /// relay.
+    /// Returns a gateway for nodes that cannot reach an owner themselves. It does not wait, follows one redirect, and
+    /// uses no other relay.
     pub fn relay(&self) -> Arc<dyn SessionGateway> {
         Arc::new(Relay::new(Arc::clone(&self.routes)))
     }
