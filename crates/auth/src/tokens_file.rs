@@ -14,7 +14,7 @@ use crate::config::Token;
 use crate::token_hash::TokenHash;
 
 const LOOK: Duration = Duration::from_secs(2);
-/// Maximum bytes, enough for some hundred thousand tokens.
+/// Maximum bytes of the file, enough for some hundred thousand tokens.
 const LONGEST: u64 = 32 << 20;
 
 /// Principals by the hash of their token. The map's random keys hide how similar a wrong hash is to an entry.
@@ -46,10 +46,10 @@ impl TokensFile {
         }
     }
 
-    /// Replaces the tokens by those of the file.
+    /// Replaces the file's earlier tokens by its present ones. Configured tokens stay.
     ///
     /// # Errors
-    /// The file is invalid. Then the tokens stay.
+    /// The file is invalid. Then its earlier tokens stay.
     fn read(&self) -> Result<usize, String> {
         let of_file = read(&self.file)?;
         let count = of_file.len();

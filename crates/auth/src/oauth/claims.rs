@@ -79,7 +79,7 @@ impl ClaimRules {
         &self.names
     }
 
-    /// The token's tenant, if several share the keys.
+    /// The token's tenant, if several tenants share the keys.
     pub(crate) fn tenant(&self, iss: &str) -> Option<&str> {
         let tenant = self.names.named(iss)?;
         self.issuer.has_several_tenants.then_some(&**tenant)
