@@ -231,12 +231,13 @@ impl Members {
         self.shared.me.lock().session
     }
 
-    /// Returns why the store refused the last heartbeat, if it did, for example because it is read-only.
+    /// Returns why the last heartbeat failed, if it did, for example because the store is read-only.
     pub fn heartbeat_failure(&self) -> Option<String> {
         self.shared.failing.lock().clone()
     }
 
-    /// Announces that this node, which joined as draining, now accepts sessions. Retries if the store is away.
+    /// Announces that this node, which joined as draining, now accepts sessions. If the store is away, heartbeats retry
+    /// it.
     pub async fn open(&self) {
         {
             let mut me = self.shared.me.lock();
@@ -257,8 +258,8 @@ impl Members {
         !self.shared.me.lock().draining
     }
 
-    /// Announces that this node is leaving: other nodes place no more sessions here, and waiting requests search again.
-    /// Sessions stay until released. Retries if the store is away.
+    /// Announces that this node is leaving: other nodes place no more sessions here, and requests that wait for an
+    /// owner search again. Sessions stay until released. If the store is away, heartbeats retry it.
     pub async fn drain(&self) {
         {
             let mut me = self.shared.me.lock();

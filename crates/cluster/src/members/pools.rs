@@ -120,7 +120,7 @@ impl MembersInner {
     }
 
     /// Reads the pools that the store remembers. A failure is harmless, because other nodes announce newer ones, and
-    /// `remember_pools` retries the read.
+    /// `remember_pools` retries.
     pub(super) async fn recall_pools(&self) {
         let recalled = async {
             let pools = self.membership.remembered_pools().await?;

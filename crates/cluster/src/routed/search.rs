@@ -9,8 +9,7 @@ use super::request::GatewayRequest;
 use super::retry_decision::{AttemptContext, Operation, RetryDecision, decide};
 use super::{Routes, span};
 
-/// After more failures than this, the search pauses before each attempt. The first failures may be those of an outdated
-/// cache entry, a redirect's node and a relay.
+/// Number of failures that cause no pause: for example, of an outdated cache entry, a redirect's node and a relay.
 const EAGER: u32 = 3;
 
 /// If this many nodes are full, the whole cluster counts as full.
