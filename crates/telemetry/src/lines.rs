@@ -1,4 +1,4 @@
-//! Writes lines to standard error or a file. Whoever reads them may have stopped.
+//! Writes lines to standard error or a file, whose reader may have stopped.
 //!
 //! A write to a full pipe blocks, so a separate thread writes from a queue that is bounded in bytes. Lines that do not
 //! fit are dropped and counted.
