@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use super::area::Measured;
 use super::labels::Pair;
 
-/// A callback. It passes each value, with its attributes, to the closure.
+/// A callback. It passes each value, with its attributes, to the given closure.
 type Read = dyn Fn(&mut dyn FnMut(f64, Vec<Pair>)) + Send + Sync;
 
 /// The callbacks of one metric. Values with the same attributes are summed, so that two nodes in one process appear as

@@ -13,7 +13,7 @@ area! {
         /// Counts a resumed stream.
         pub resumed: Counter [outcome: ResumeOutcome]
             = "shoal.stream.resumes", "{resume}", "Clients that resumed with a `Last-Event-ID`.";
-        /// Observes the size of the log in bytes.
+        /// Observes the bytes of this node's events in the event log.
         pub observe_log_bytes: UpDownCounter(u64) []
             = "shoal.event_log.size", "By",
             "Bytes of the events that this node's active sessions have in the event log.";
