@@ -22,7 +22,7 @@ use crate::rules::{ChosenBy, Refused, Rules};
 const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
 /// Servers behind several proxies exceed the parser's default of 100.
 const MOST_HEADERS: usize = 512;
-/// An authority bundle has a few hundred thousand bytes.
+/// Maximum bytes of a PEM file. An authority bundle has a few hundred thousand.
 const LONGEST_FILE: u64 = 4 << 20;
 
 /// Builds HTTP clients for allowed targets. Clones share everything.
