@@ -56,7 +56,7 @@ impl Dialler {
         self.target.to_string()
     }
 
-    /// Connects to the current master within the connect time-out.
+    /// Connects to the current master, or to the Redis Cluster, within the connect time-out.
     pub(crate) async fn dial(&self) -> Result<Link, String> {
         self.in_time(async {
             let access = self.access()?;

@@ -1,4 +1,4 @@
-//! Events across processes, and missed ones.
+//! Events across processes, and missed events.
 
 use shoal_ports::{ClusterEvent, Lagged};
 use tokio::time::timeout;
