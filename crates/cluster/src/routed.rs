@@ -40,7 +40,7 @@ pub(crate) const SPREAD: Duration = Duration::from_millis(100);
 ///
 /// A message goes to the remembered owner. If that is unknown, or a retry may help, the gateway searches for up to
 /// [`RoutingConfig::patience`]: by the hint in the session ID, the store, redirects, relays, and the node that takes
-/// sessions without owner. It handles `Moved` and `Unreachable` of owners.
+/// sessions without owner.
 ///
 /// * After a broken connection, the message goes to the current owner, [repeated](Post::repeated) under the same
 ///   delivery ID.

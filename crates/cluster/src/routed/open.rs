@@ -1,5 +1,3 @@
-//! Opens new sessions on nodes with room.
-
 use shoal_ports::{GatewayError, NodeId, OpenSession, Opened, SessionId};
 
 use super::owner_route::OwnerRoute;
