@@ -1,5 +1,3 @@
-//! OTLP over HTTP, with encoded requests.
-
 use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
