@@ -1,5 +1,3 @@
-//! A watched file of static tokens.
-
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,10 +44,7 @@ impl TokensFile {
         }
     }
 
-    /// Replaces the file's earlier tokens by its present ones. Configured tokens stay.
-    ///
-    /// # Errors
-    /// The file is invalid. Then its earlier tokens stay.
+    /// Replaces the file's earlier tokens by its present ones, unless the file is invalid. Configured tokens stay.
     fn read(&self) -> Result<usize, String> {
         let of_file = read(&self.file)?;
         let count = of_file.len();

@@ -86,9 +86,6 @@ impl ClaimRules {
     }
 
     /// Reads trusted claims and checks them by this machine's clock.
-    ///
-    /// # Errors
-    /// The first wrong claim.
     pub(crate) fn read(&self, text: &[u8], told: Told) -> Result<Verified, TokenFault> {
         self.read_at(text, told, since_epoch())
     }

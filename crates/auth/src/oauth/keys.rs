@@ -171,9 +171,6 @@ struct Document<'a> {
 
 impl KeySet {
     /// Reads a document of keys. Skips unsupported and unreadable keys, because an issuer may have newer kinds.
-    ///
-    /// # Errors
-    /// The whole document cannot be used.
     pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
         let document: Document<'_> = serde_json::from_slice(text)
             .map_err(|_| "the document is not a JSON Web Key Set".to_owned())?;

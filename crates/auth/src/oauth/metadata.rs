@@ -26,9 +26,6 @@ impl Endpoint {
 }
 
 /// Finds a URL in the metadata. Ignores a document that names another issuer than `described_as`.
-///
-/// # Errors
-/// The answers of all places where the metadata may be.
 pub(crate) async fn discover(
     http: &HttpAsker,
     issuer: &str,
