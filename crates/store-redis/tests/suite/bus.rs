@@ -1,5 +1,3 @@
-//! Events across processes, and missed events.
-
 use shoal_ports::{ClusterEvent, Lagged};
 use tokio::time::timeout;
 
