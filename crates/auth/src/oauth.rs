@@ -146,7 +146,7 @@ impl OAuth {
         nobody.then(|| "the keys of no authorization server are known yet".to_owned())
     }
 
-    /// Describes the authorization servers whose last request failed, if any.
+    /// Names the authorization servers whose keys could not be fetched at the last attempt, if any.
     pub fn trouble(&self) -> Option<String> {
         let issuers = self.tokens.issuers.iter();
         let away = issuers.filter(|issuer| {

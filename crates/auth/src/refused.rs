@@ -51,9 +51,9 @@ pub(crate) fn caller(why: &AuthError) {
         AuthError::Proof(fault) => fault.label(),
         AuthError::Invalid => "unknown",
         AuthError::Scope(_) => "scope",
+        AuthError::TooManyProofs { .. } => "proofs",
         // `Missing` and `Unavailable` are not logged: clients discover authentication by a request without a token, and
         // an unreachable issuer is logged elsewhere.
-        AuthError::TooManyProofs { .. } => "proofs",
         AuthError::Missing | AuthError::Unavailable { .. } => return,
     };
     tracing::info!(refusal = kind, "refused a caller: {why}");

@@ -15,7 +15,7 @@ use crate::refused;
 use crate::token_hash::TokenHash;
 use crate::tokens_file::{Principals, TokensFile};
 
-/// Treats every caller as the anonymous principal, for loopback listeners.
+/// Treats every caller as the anonymous principal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoAuthentication;
 

@@ -1,5 +1,3 @@
-//! A watched file of static tokens.
-
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +12,7 @@ use crate::config::Token;
 use crate::token_hash::TokenHash;
 
 const LOOK: Duration = Duration::from_secs(2);
-/// Maximum bytes, enough for some hundred thousand tokens.
+/// Maximum bytes of the file, enough for some hundred thousand tokens.
 const LONGEST: u64 = 32 << 20;
 
 /// Principals by the hash of their token. The map's random keys hide how similar a wrong hash is to an entry.
@@ -46,10 +44,7 @@ impl TokensFile {
         }
     }
 
-    /// Replaces the tokens by those of the file.
-    ///
-    /// # Errors
-    /// The file is invalid. Then the tokens stay.
+    /// Replaces the file's earlier tokens by its present ones, unless the file is invalid. Configured tokens stay.
     fn read(&self) -> Result<usize, String> {
         let of_file = read(&self.file)?;
         let count = of_file.len();

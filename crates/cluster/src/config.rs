@@ -1,5 +1,3 @@
-//! Settings of cluster membership and of routing to session owners.
-
 use std::time::Duration;
 
 use shoal_ports::settings;

@@ -25,7 +25,7 @@ use crate::members::Members;
 
 const PATIENCE: Duration = Duration::from_millis(1_500);
 const AT_ONCE: usize = 32;
-/// Number of other nodes whose rates each node follows, so that a lost node's rates survive.
+/// Number of other nodes whose rates each node reads, so that a lost node's rates survive.
 const FOLLOWED: usize = 2;
 const FOLLOWED_EVERY: Duration = Duration::from_secs(15);
 /// Maximum tools requested from each node. It is high, because only the merged counts show which tools are called most.
@@ -75,8 +75,8 @@ impl Fleet {
         merge::overview(&self.me, self.listed(), answers, lost)
     }
 
-    /// Regularly reads the rates of the nodes that follow this one in the order of IDs, so that others know each node's
-    /// rates.
+    /// Regularly reads the rates of the nodes that follow this one in the order of IDs, and keeps them after a node is
+    /// lost.
     pub async fn follow(fleet: Weak<Self>) {
         loop {
             tokio::time::sleep(FOLLOWED_EVERY).await;
@@ -97,8 +97,7 @@ impl Fleet {
         nodes
     }
 
-    /// Lists the tools of all nodes, by name. If there are more than `limit`, lists those that are called most. See
-    /// [`Inspector::tools`].
+    /// Lists all nodes' tools by name; if there are more than `limit`, the most called ones. See [`Inspector::tools`].
     pub async fn tools(&self, filter: &str, limit: usize) -> ToolsSeen {
         let filter: Arc<str> = filter.into();
         let answers = self.ask(move |node| {

@@ -35,7 +35,7 @@ pub(crate) const BEATS: u32 = 3;
 #[async_trait]
 pub trait Ownership: Send + Sync + 'static {
     /// Checks with [`Directory::held`] which sessions this node still owns. Called after the lease lapsed, or after
-    /// another node thought this node dead. Calls do not overlap; if this happens again during a call, another call
+    /// another node thought this node dead. Calls do not overlap: if either happens again during a call, another call
     /// follows. The future is dropped when the node leaves.
     ///
     /// # Errors
@@ -159,13 +159,12 @@ impl Members {
         &self.shared.id
     }
 
-    /// Returns a receiver of the view.
+    /// Returns a receiver of the view of the nodes.
     pub fn watch(&self) -> watch::Receiver<Arc<View>> {
         self.shared.view.subscribe()
     }
 
-    /// Reads the list of nodes often until the guard is dropped, because clients wait for a dead owner's lease to
-    /// lapse.
+    /// Reads the list of nodes often until the guard is dropped, because a request waits for a node to come or go.
     pub(crate) fn wait(&self) -> WaitGuard<'_> {
         if self.shared.waiting.fetch_add(1, Ordering::Relaxed) == 0 {
             self.shared.refresh_now.notify_one();
@@ -173,13 +172,13 @@ impl Members {
         WaitGuard(&self.shared.waiting)
     }
 
-    /// Returns the present nodes' announcements, for workers. They change when nodes come, go or drain, but not with
-    /// load.
+    /// Returns a receiver of the present nodes' announcements, for workers. It changes when nodes come, go or drain,
+    /// but not with their load.
     pub fn announced(&self) -> watch::Receiver<Vec<NodeInfo>> {
         self.shared.announced.subscribe()
     }
 
-    /// Returns the nodes.
+    /// Returns the latest view of the nodes.
     pub fn view(&self) -> Arc<View> {
         self.shared.view.borrow().clone()
     }
@@ -232,12 +231,13 @@ impl Members {
         self.shared.me.lock().session
     }
 
-    /// Returns why the store refused the last heartbeat, if it did, for example because it is read-only.
+    /// Returns why the last heartbeat failed, if it did, for example because the store is read-only.
     pub fn heartbeat_failure(&self) -> Option<String> {
         self.shared.failing.lock().clone()
     }
 
-    /// Announces that this node, which joined as draining, now accepts sessions. Retries if the store is away.
+    /// Announces that this node, which joined as draining, now accepts sessions. If the store is away, heartbeats retry
+    /// it.
     pub async fn open(&self) {
         {
             let mut me = self.shared.me.lock();
@@ -258,8 +258,8 @@ impl Members {
         !self.shared.me.lock().draining
     }
 
-    /// Announces that this node is leaving: other nodes place no more sessions here, and waiting requests search again.
-    /// Sessions stay until released. Retries if the store is away.
+    /// Announces that this node is leaving: other nodes place no more sessions here, and requests that wait for an
+    /// owner search again. Sessions stay until released. If the store is away, heartbeats retry it.
     pub async fn drain(&self) {
         {
             let mut me = self.shared.me.lock();

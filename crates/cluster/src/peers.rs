@@ -10,8 +10,8 @@ use tokio::time::Instant;
 /// Makes gateways to other nodes.
 #[async_trait]
 pub trait Peers: Send + Sync + 'static {
-    /// Returns the gateways to a node that appeared. Must be quick and connect later. Dropping the gateways closes their
-    /// connections.
+    /// Returns the gateways to a node that appeared. An implementation returns at once and connects later. Dropping the
+    /// gateways closes their connections.
     fn connect(&self, node: &NodeInfo) -> PeerGateways;
 
     /// Probes briefly whether a node's process is alive. The process is gone if the address refuses connections or

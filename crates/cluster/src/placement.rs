@@ -9,7 +9,7 @@ use crate::view::{Node, View};
 
 /// A node is overloaded if its load exceeds this multiple of the other nodes' average by more than [`AND_MORE`].
 const TIMES_THE_OTHERS: u64 = 2;
-/// About as many sessions may arrive between two announcements.
+/// About this many sessions may arrive between two announcements.
 const AND_MORE: u64 = 1_000;
 
 pub(crate) fn choose<'a>(
@@ -24,8 +24,8 @@ pub(crate) fn choose<'a>(
     }
     let takers = view.nodes().filter(|node| may(node));
     let mut drawn = takers.choose_multiple(rng, 2);
-    // Of two nodes with equal load, the first is chosen. The draw keeps the view's order, so without this, all edges
-    // would choose the same node.
+    // Of two nodes with equal load, the first is chosen. The draw keeps the view's order, so without the random
+    // reversal, all edges would choose the same node.
     if rng.random() {
         drawn.reverse();
     }

@@ -93,7 +93,7 @@ pub fn look_every(nodes: usize) -> Duration {
     look(MembersConfig::default().refresh, nodes)
 }
 
-/// Returns the interval at which an edge reads the list of so many nodes while a request waits for one of them.
+/// Like [`look_every`], while a request waits for a node.
 pub fn look_closely_every(nodes: usize) -> Duration {
     look(CLOSELY, nodes)
 }

@@ -40,7 +40,7 @@ pub(crate) const SPREAD: Duration = Duration::from_millis(100);
 ///
 /// A message goes to the remembered owner. If that is unknown, or a retry may help, the gateway searches for up to
 /// [`RoutingConfig::patience`]: by the hint in the session ID, the store, redirects, relays, and the node that takes
-/// sessions without owner. It handles `Moved` and `Unreachable` of owners.
+/// sessions without owner.
 ///
 /// * After a broken connection, the message goes to the current owner, [repeated](Post::repeated) under the same
 ///   delivery ID.
@@ -88,8 +88,8 @@ impl RoutedGateway {
         }
     }
 
-    /// Returns a gateway for nodes that cannot reach an owner themselves: it makes one attempt, and uses no other
-    /// relay.
+    /// Returns a gateway for nodes that cannot reach an owner themselves. It does not wait, follows one redirect, and
+    /// uses no other relay.
     pub fn relay(&self) -> Arc<dyn SessionGateway> {
         Arc::new(Relay::new(Arc::clone(&self.routes)))
     }
@@ -103,7 +103,7 @@ impl RoutedGateway {
 
 #[async_trait]
 impl SessionGateway for RoutedGateway {
-    /// Prefers this node, unless it is overloaded or accepts no sessions. Waits up to
+    /// Opens the session on this node, unless it is overloaded or accepts no sessions. Waits up to
     /// [`open_within`](RoutingConfig::open_within) for a node. A broken connection may leave an unused session behind
     /// until its idle timeout.
     async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
@@ -128,7 +128,7 @@ impl SessionGateway for RoutedGateway {
         Ok(self.routes.outlive(to, stream))
     }
 
-    /// If a repeated attempt finds no session, the first attempt ended it, and this succeeds.
+    /// If a repeated attempt finds no session, the first attempt ended it, and the close succeeds.
     async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
         self.routes.carry(to, &Close, false).await?;
         self.routes.cache.remove(&to.session);

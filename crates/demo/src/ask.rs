@@ -117,7 +117,7 @@ impl From<ErrorData> for Refused {
     }
 }
 
-/// For requests whose result cannot report an error.
+/// Makes a protocol error, for requests whose result cannot report an error.
 impl From<Refused> for ErrorData {
     fn from(refused: Refused) -> Self {
         match refused {

@@ -41,7 +41,7 @@ mod tests;
 const EXTRA_TOOL: &str = "test_extra_tool";
 const EXTRA_PROMPT: &str = "test_extra_prompt";
 
-/// Cache time of constant lists, in milliseconds.
+/// Cache time of constant lists.
 const UNCHANGING_TTL_MS: u64 = 60_000;
 
 /// Fixtures of `@modelcontextprotocol/conformance`, whose scenarios document names and contents. Clones share

@@ -34,7 +34,7 @@ mod resources;
 #[cfg(test)]
 mod tests;
 
-/// Cache time of constant contents, in milliseconds.
+/// Cache time of constant contents.
 const UNCHANGING_TTL_MS: u64 = 60_000;
 
 const INSTRUCTIONS: &str = "Tools for trying out a client: `echo` and `add` answer at once, `echo_slowly` after a moment, `long_job` reports \

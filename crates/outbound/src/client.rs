@@ -22,7 +22,7 @@ use crate::rules::{ChosenBy, Refused, Rules};
 const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
 /// Servers behind several proxies exceed the parser's default of 100.
 const MOST_HEADERS: usize = 512;
-/// An authority bundle has a few hundred thousand bytes.
+/// Maximum bytes of a PEM file. An authority bundle has a few hundred thousand.
 const LONGEST_FILE: u64 = 4 << 20;
 
 /// Builds HTTP clients for allowed targets. Clones share everything.
@@ -31,7 +31,8 @@ pub struct Outbound {
     rules: Arc<Rules>,
     lookup: Arc<dyn Lookup>,
     proxies: bool,
-    /// Shared, because loading the system's authorities costs milliseconds and memory, and there may be a thousand clients.
+    /// Shared, because loading the system's authorities costs milliseconds and memory, and there may be a thousand
+    /// clients.
     system_tls: Arc<OnceLock<ClientConfig>>,
 }
 
@@ -109,7 +110,7 @@ impl Outbound {
         Self { lookup, ..self }
     }
 
-    /// Creates a client. `named` are the targets that the operator has named.
+    /// Creates a client.
     pub fn client(&self, settings: ClientSettings, named: Named) -> Result<Client, String> {
         Ok(Client(Arc::new(Inner {
             to_named: self.build(&settings, ChosenBy::Operator)?,

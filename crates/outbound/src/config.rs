@@ -1,5 +1,3 @@
-//! The settings for outbound requests.
-
 use std::net::IpAddr;
 
 use schemars::JsonSchema;

@@ -5,7 +5,6 @@ use shoal_ports::Network;
 use crate::address::Kind;
 use crate::config::OutboundConfig;
 
-/// The party that chose a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChosenBy {
     /// In the configuration or on the command line.
@@ -19,7 +18,7 @@ pub(crate) struct Rules {
     named_may_be_private: bool,
 }
 
-/// Omits the address, which callers must not learn.
+/// Omits the addresses of a host name, which callers must not learn.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{host} has an address that Shoal does not connect to ({kind}); outbound.allow can name its network"
@@ -41,7 +40,7 @@ impl Rules {
         let kind = Kind::of(address);
         let fine = match (kind, chosen) {
             (Kind::Public, _) => true,
-            // The name's owner could point it at data that only this machine may read.
+            // The owner of a name could point the name at data that only this machine may read.
             (Kind::LinkLocal | Kind::Metadata | Kind::Unspecified | Kind::Multicast, _) => false,
             (Kind::Private | Kind::Loopback | Kind::Reserved, ChosenBy::Operator) => {
                 self.named_may_be_private

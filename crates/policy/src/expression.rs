@@ -38,10 +38,6 @@ pub struct ExpressionError {
 }
 
 impl Expression {
-    /// Parses and checks an expression.
-    ///
-    /// # Errors
-    /// The expression's first error.
     pub(crate) fn compile(source: &str) -> Result<Self, ExpressionError> {
         let at_start = |reason: String| ExpressionError {
             line: 1,
@@ -89,10 +85,6 @@ impl Expression {
         self.checked.target
     }
 
-    /// Evaluates the condition for a caller and a target.
-    ///
-    /// # Errors
-    /// The condition cannot be evaluated.
     pub(crate) fn is_met(
         &self,
         subject: &KnownSubject,

@@ -27,10 +27,6 @@ pub(crate) struct CompiledRule {
 }
 
 impl CompiledRule {
-    /// Checks and compiles a rule.
-    ///
-    /// # Errors
-    /// The rule is invalid.
     pub(crate) fn compile(rule: &Rule) -> Result<Self, RuleError> {
         let wrong = |reason: &str| RuleError::new(&rule.name, reason);
         if rule.name.is_empty() || rule.name.len() > 128 || rule.name.contains(char::is_control) {
@@ -101,10 +97,7 @@ impl CompiledRule {
         self.when.as_ref().is_some_and(Expression::reads_client)
     }
 
-    /// Whether the rule at index `at` applies.
-    ///
-    /// # Errors
-    /// The rule's condition cannot be evaluated.
+    /// Whether the rule at index `at` applies; an error if its condition cannot be evaluated.
     pub(crate) fn applies(
         &self,
         at: usize,

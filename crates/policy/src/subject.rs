@@ -100,7 +100,7 @@ pub struct KnownSubject {
     pub(crate) policy: u64,
     pub(crate) principal: Box<str>,
     pub(crate) scopes: Box<[Arc<str>]>,
-    /// `None` if the claims are too large.
+    /// `None` if the claims are too large or not an object.
     pub(crate) values: Option<SubjectValues>,
     /// Results of conditions that read only the caller, by rule.
     pub(crate) met: Box<[OnceLock<Option<bool>>]>,

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use shoal_protocol::{Body, EventId, RawJson, RequestId, StreamId, response};
 
-/// A small call, and one dominated by scanning and copying.
+/// Lengths of a call's text: in a small call, and in one that mostly costs scanning and copying.
 const SIZES: [usize; 2] = [32, 64 * 1024];
 const DEPTH: usize = 64;
 

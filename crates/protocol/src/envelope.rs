@@ -91,8 +91,8 @@ impl Body {
     /// Reads a client's body. It may nest at most `max_depth` levels, and member names must be unique.
     ///
     /// # Errors
-    /// As [`Body::parse`]; -32602 for parameters that are too long or repeat a member, -32600 for other such parts. In
-    /// a batch, each invalid message has its own error.
+    /// As [`Body::parse`]; -32602 for parameters that are too long or repeat a member, -32600 for other parts that do.
+    /// In a batch, each invalid message has its own error.
     pub fn from_client(text: &Bytes, max_depth: usize) -> Result<Self, InvalidMessage> {
         let check = |message: Message| {
             message.check_unique()?;

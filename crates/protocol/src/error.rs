@@ -139,7 +139,7 @@ fn code_in(code: &RawJson) -> Option<i64> {
         return Some(code);
     }
     let code: f64 = text.parse().ok()?;
-    // Floats above this are inexact.
+    // From about this size, floats may be inexact.
     (code.fract() == 0.0 && code.abs() < 9e15).then_some(code as i64)
 }
 

@@ -161,7 +161,6 @@ fn unit_at(text: &[u8], at: usize) -> Option<u16> {
     u16::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// Copies the string only if it has escapes.
 pub(crate) fn content(value: &[u8]) -> Option<Cow<'_, str>> {
     let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     if has_backslash(inner) {

@@ -19,7 +19,7 @@ pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 impl RawJson {
-    /// Removes a member of `_meta`, and `_meta` itself if empty then.
+    /// Removes a member of `_meta`, and `_meta` itself if it is then empty.
     #[must_use]
     pub fn without_meta(self, name: &str) -> Self {
         let meta = self.member("_meta").as_ref().and_then(RawObject::of);

@@ -306,7 +306,7 @@ pub(crate) fn key_is(raw: &[u8], name: &str) -> bool {
     if inner == name.as_bytes() {
         return true;
     }
-    // Only a key with escapes is longer than the name.
+    // A key that differs from the name can only stand for it with escapes, which make it longer.
     inner.len() > name.len()
         && has_backslash(inner)
         && serde_json::from_slice::<String>(raw).is_ok_and(|decoded| decoded == name)

@@ -87,12 +87,12 @@ impl RequestId {
         self.raw.as_bytes()
     }
 
-    /// Returns the number, if it is one and fits.
+    /// Returns the id as a number, if it is a whole number that fits.
     pub fn number(&self) -> Option<u64> {
         self.raw.parse().ok()
     }
 
-    /// Returns the number, even from a string, because some servers answer with a string.
+    /// Like [`number`](Self::number), but also reads a string, because some servers answer with one.
     pub fn number_as_answered(&self) -> Option<u64> {
         let text = self
             .raw

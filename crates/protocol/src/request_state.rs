@@ -196,7 +196,7 @@ impl KeyRing {
     /// Opens and checks a state. `now_unix` is the earliest time that the sealing node's clock may show.
     ///
     /// # Errors
-    /// The reason.
+    /// Why the state is refused.
     pub fn open(
         &self,
         sealed: &str,

@@ -8,7 +8,7 @@ pub fn shown(text: &str, longest: usize) -> String {
     }
     let mut left = text.chars().filter_map(|c| match is_unseen(c) {
         false => Some(c),
-        // Keeps words apart.
+        // Invisible white space becomes a space, so that words stay apart.
         true => (c.is_whitespace() && !c.is_control()).then_some(' '),
     });
     let mut kept: String = left.by_ref().take(longest).collect();

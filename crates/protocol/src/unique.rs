@@ -60,9 +60,6 @@ impl RawJson {
 }
 
 /// Checks all names in one pass and linear time.
-///
-/// # Errors
-/// The first fault.
 pub(crate) fn check(text: &[u8]) -> Result<(), Ambiguous> {
     let mut names = SmallVec::<[&[u8]; INLINE]>::new();
     // Most messages have no escapes, so their names are compared as written.

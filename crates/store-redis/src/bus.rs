@@ -71,7 +71,8 @@ impl ClusterBus for RedisStore {
             let channel = &self.inner.bus.channel;
             let mut command = redis::cmd("PUBLISH");
             command.arg(channel).arg(payload);
-            // The channel is the key, so one cluster node gets all events of a publisher and keeps their order.
+            // The channel is the key, so one node of a Redis Cluster gets all events of a publisher and keeps their
+            // order.
             self.inner.connections.ask(channel, command).await?;
             Ok(())
         })
@@ -127,7 +128,7 @@ impl Listener {
                 message = messages.next() => match message {
                     Some(message) => match serde_json::from_slice(message.get_payload_bytes()) {
                         Ok(event) => self.tell(Ok(event)),
-                        // A newer release sent it.
+                        // A newer release sent the event.
                         Err(error) => tracing::debug!(%error, "received a notification that this release does not understand"),
                     },
                     None => return,

@@ -1,5 +1,3 @@
-//! The settings of the store.
-
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -17,8 +17,8 @@ use crate::meter::Meter;
 use crate::outage::Outage;
 use crate::scripts::Script;
 
-/// The connection for commands, which a task renews. Commands wait for the first attempt to connect. After that, they
-/// fail at once while there is no connection.
+/// The connection for commands, which a task renews. After a loss, commands wait for the first attempt to reconnect. If
+/// that fails, commands fail at once until there is a connection.
 pub(crate) struct Connections {
     shared: Arc<ConnectionsInner>,
     _keeper: AbortOnDropHandle<()>,

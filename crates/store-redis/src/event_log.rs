@@ -47,7 +47,7 @@ impl EventLog for RedisStore {
             let stands: u64 = appended.number()?;
             let sequence = append.after.sequence + append.events.len() as u64;
             let last = match appended.is_empty() {
-                // No claim came between, so the nonce is the same.
+                // No node has claimed the session since the stream began, so the nonce is the same.
                 true => EventId {
                     sequence,
                     ..append.after

@@ -249,7 +249,7 @@ pub(crate) fn open_calls(known: &HashMap<Bytes, Bytes>) -> Result<Vec<RunningStr
         }
         let (stream, entry) = split_entry(value)?;
         let mut entry: JournalEntry = serde_json::from_slice(entry).map_err(|_| unexpected())?;
-        // Older releases of Shoal always store the worker here.
+        // Older releases of Shoal always store the worker in this field.
         if let Some(worker) = find(format!("w{}", entry.call)) {
             let worker = std::str::from_utf8(worker).map_err(|_| unexpected())?;
             entry.worker = Some(WorkerId::new(worker));

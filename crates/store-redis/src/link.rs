@@ -37,7 +37,6 @@ impl Link {
         }
     }
 
-    /// A cluster connection maintains its servers itself.
     pub(crate) fn is_cluster(&self) -> bool {
         matches!(self.wire, Wire::Cluster(_))
     }

@@ -56,7 +56,6 @@ impl std::fmt::Display for Target {
 }
 
 const FORMS: &str = "redis://, rediss://, redis+unix://, redis+cluster://, redis+sentinel://";
-/// The error for a login that is not percent-encoded.
 const LOGIN_IS_RAW: &str = "the user or password in the Redis URL has a character that must be percent-encoded \
      (/ as %2F, ? as %3F, # as %23, % as %25); or set redis.user and redis.password";
 const REDIS_PORT: u16 = 6379;

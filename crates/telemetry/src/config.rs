@@ -60,7 +60,7 @@ impl Telemetry {
         }
     }
 
-    /// `None` if telemetry is off.
+    /// `None` if telemetry is off or has no collector.
     pub(crate) fn address(&self) -> Option<&str> {
         self.endpoint.as_deref().filter(|_| self.enabled)
     }

@@ -8,8 +8,7 @@ use crate::{audit, logging};
 /// A dropped guard waits this long for the last log lines, also after a shutdown that used up its time.
 const LAST_LINES: Duration = Duration::from_millis(500);
 
-/// The handle that [`init`](crate::init) returns. Call [`shutdown`](Self::shutdown) last, or data that waits for the
-/// collector is lost.
+/// The handle that [`init`](crate::init) returns. Call [`shutdown`](Self::shutdown) last, or waiting data is lost.
 #[derive(Debug)]
 #[must_use = "call `shutdown` before the process ends, or telemetry that waits for the collector is lost"]
 pub struct Guard {

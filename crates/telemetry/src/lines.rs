@@ -1,4 +1,4 @@
-//! Writes lines to standard error or a file. Whoever reads them may have stopped.
+//! Writes lines to standard error or a file, whose reader may have stopped.
 //!
 //! A write to a full pipe blocks, so a separate thread writes from a queue that is bounded in bytes. Lines that do not
 //! fit are dropped and counted.
@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// This many waiting bytes wake the writer: they fit into the processor's cache, and fewer would wake it too often.
+/// If this many bytes wait, the writer stops gathering: they fit into the processor's cache, and fewer would wake it
+/// too often.
 const ENOUGH: usize = 256 << 10;
 
 #[derive(Clone, Debug)]
@@ -63,7 +64,7 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Returns false if the line was dropped.
+    /// Queues a line. Returns false if the line was dropped.
     pub(crate) fn push(&self, line: &[u8]) -> bool {
         let queue = &*self.0;
         let mut state = queue.state.lock();

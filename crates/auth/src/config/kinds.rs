@@ -82,7 +82,7 @@ impl Defaults {
     }
 }
 
-/// Refuses settings under which Shoal would accept none of the issuer's tokens, or everybody's.
+/// Refuses settings under which Shoal would accept none of the issuer's tokens, or nearly all.
 pub(super) fn expect_usable(issuer: &Issuer, resolved: &ResolvedIssuer) -> Result<(), String> {
     let url = Url::parse(&resolved.server).map_err(|error| error.to_string())?;
     let path = url.path().trim_end_matches('/');

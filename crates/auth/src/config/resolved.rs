@@ -1,5 +1,3 @@
-//! An issuer with complete settings.
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

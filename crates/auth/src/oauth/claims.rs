@@ -79,16 +79,13 @@ impl ClaimRules {
         &self.names
     }
 
-    /// The token's tenant, if several share the keys.
+    /// The token's tenant, if several tenants share the keys.
     pub(crate) fn tenant(&self, iss: &str) -> Option<&str> {
         let tenant = self.names.named(iss)?;
         self.issuer.has_several_tenants.then_some(&**tenant)
     }
 
     /// Reads trusted claims and checks them by this machine's clock.
-    ///
-    /// # Errors
-    /// The first wrong claim.
     pub(crate) fn read(&self, text: &[u8], told: Told) -> Result<Verified, TokenFault> {
         self.read_at(text, told, since_epoch())
     }

@@ -59,7 +59,8 @@ impl Possession {
     /// Checks that the request proves the token's binding.
     ///
     /// # Errors
-    /// The proof of a bound token is missing or invalid, or a token that must be bound is not.
+    /// The request does not prove the binding, a token that must be bound is not, or there is no room to remember the
+    /// proof.
     pub(crate) fn check(
         &self,
         verified: &Verified,

@@ -39,10 +39,6 @@ pub(crate) enum NoAnswer {
 }
 
 impl HttpAsker {
-    /// Prepares requests to the issuer's server.
-    ///
-    /// # Errors
-    /// A fault in the certificates of authorities.
     pub(crate) fn new(
         issuer: &Issuer,
         resolved: &ResolvedIssuer,

@@ -72,7 +72,7 @@ impl<'a> Jws<'a> {
     }
 
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Option<T> {
-        // serde also reads a struct from a list.
+        // serde would also read a struct from a list.
         let is_object = self.payload.trim_ascii_start().first() == Some(&b'{');
         is_object.then(|| serde_json::from_slice(&self.payload).ok())?
     }

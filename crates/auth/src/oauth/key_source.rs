@@ -106,7 +106,7 @@ impl KeySource {
     /// Fetches keys for a token whose key was missing after fetch number `seen`.
     ///
     /// # Errors
-    /// The keys were fetched recently, or cannot be fetched.
+    /// The keys were fetched recently or cannot be fetched, or too many requests wait for them.
     pub(crate) async fn newer(&self, seen: u64) -> Result<Arc<KeySet>, NoKeys> {
         let mut known = self.known.clone();
         {

@@ -62,7 +62,7 @@ enum KeyKind {
 }
 
 impl PublicKey {
-    /// Refuses symmetric keys.
+    /// `None` for a symmetric, unsupported or invalid key, and for one that is not for signatures.
     pub(crate) fn of(jwk: &Jwk) -> Option<Self> {
         let verifies = |operations: &Vec<String>| operations.iter().any(|one| one == "verify");
         if jwk
@@ -171,9 +171,6 @@ struct Document<'a> {
 
 impl KeySet {
     /// Reads a document of keys. Skips unsupported and unreadable keys, because an issuer may have newer kinds.
-    ///
-    /// # Errors
-    /// The whole document cannot be used.
     pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
         let document: Document<'_> = serde_json::from_slice(text)
             .map_err(|_| "the document is not a JSON Web Key Set".to_owned())?;

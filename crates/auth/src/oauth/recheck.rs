@@ -55,7 +55,7 @@ pub(super) fn watch(tokens: &Arc<AccessTokens>, token: &[u8], known: &Authentica
 }
 
 impl Watched {
-    /// Waits until a check renews the grant or fails. `None` once the authenticator is dropped.
+    /// Waits until a check finds another grant or fails. `None` once the authenticator is dropped.
     async fn next(&mut self) -> Option<Result<Arc<Grant>, AuthError>> {
         loop {
             sleep_until(self.until).await;

@@ -1,5 +1,3 @@
-//! Rechecked tokens of open streams.
-
 use std::time::Duration;
 
 use futures::future::join_all;

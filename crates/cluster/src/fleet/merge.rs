@@ -12,9 +12,9 @@ use super::report::{
     WorkerSeen,
 };
 
-/// Maximum steps of merged rates: 15 minutes of 5 seconds each, or more if clocks differ.
+/// Maximum steps of merged rates: 15 minutes, in steps of 5 seconds.
 const STEPS: usize = 180;
-/// How many seconds the merged rates wait for a node that lags.
+/// Maximum lag of a node, in seconds, for which the merged rates wait.
 const MOST_BEHIND_S: u64 = 10;
 
 pub(super) fn gathered<T>(

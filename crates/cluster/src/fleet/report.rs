@@ -116,9 +116,9 @@ pub struct WorkerSeen {
     pub reached_by: usize,
     /// Nodes that avoid the worker after failures.
     pub avoided_by: usize,
-    /// Running calls, from all nodes.
+    /// Calls that run at the worker, whichever node sent them.
     pub running: usize,
-    /// Waiting calls, from all nodes.
+    /// Calls that wait at the worker, whichever node sent them.
     pub queued: usize,
     /// Maximum concurrent calls.
     pub capacity: usize,

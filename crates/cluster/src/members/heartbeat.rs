@@ -81,9 +81,9 @@ impl MembersInner {
         self.doubted.notify_one();
     }
 
-    /// After each doubt, has `ownership` check its sessions until a check succeeds, and once more one lease later. The
-    /// later check finds claims that were under way at the first: another node reads the lease before it claims, so
-    /// these claims have ended by then.
+    /// Whenever other nodes may have claimed sessions (a doubt), has `ownership` check its sessions until a check
+    /// succeeds, and once more one lease later. The later check finds claims that were under way at the first: another
+    /// node reads the lease before it claims, so these claims have ended by then.
     pub(super) async fn revalidate(&self, ownership: &dyn Ownership) {
         let every = self.beat();
         let mut backoff = Backoff::new(every / 8, every);

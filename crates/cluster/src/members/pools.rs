@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{Members, MembersInner, warn_of};
 
-/// How long the store remembers pools. After a longer outage, the cluster starts afresh.
+/// How long the store remembers pools. After a longer outage of all nodes, the first nodes wait for no pools.
 const REMEMBERED: Duration = Duration::from_secs(3_600);
 /// Interval at which a node writes its pools even if they are unchanged.
 const REMIND: Duration = Duration::from_secs(600);
@@ -120,7 +120,7 @@ impl MembersInner {
     }
 
     /// Reads the pools that the store remembers. A failure is harmless, because other nodes announce newer ones, and
-    /// `remember_pools` retries the read.
+    /// `remember_pools` retries.
     pub(super) async fn recall_pools(&self) {
         let recalled = async {
             let pools = self.membership.remembered_pools().await?;

@@ -8,14 +8,14 @@ use tokio::time::Instant;
 use super::MembersInner;
 use crate::view::Rules;
 
-/// Minimum time between two reads.
+/// Minimum time between two reads of the list of nodes.
 const SETTLE: Duration = Duration::from_millis(50);
 
 /// Above this number of nodes, each node reads the list of nodes less often than `refresh`, because the store's work
 /// grows with the square of their number (docs/scaling.md).
 const CLOSE: usize = 100;
 
-/// Interval of reads while a request waits for a node to come or go.
+/// Interval of reads of the list of nodes while a request waits for a node to come or go.
 pub(crate) const CLOSELY: Duration = Duration::from_millis(100);
 
 pub(crate) fn look_every(refresh: Duration, nodes: usize) -> Duration {

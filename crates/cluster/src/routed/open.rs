@@ -1,5 +1,3 @@
-//! Opens new sessions on nodes with room.
-
 use shoal_ports::{GatewayError, NodeId, OpenSession, Opened, SessionId};
 
 use super::owner_route::OwnerRoute;
@@ -36,7 +34,7 @@ impl Routes {
         let route = self
             .room(&[])
             .ok_or_else(|| self.not_opened(NotOpened::NoNode))?;
-        // Count the task before the node makes it, for the reason that `open_somewhere` gives.
+        // Count the task before the node makes it, for the reason given in `open_somewhere`.
         route.placed();
         Ok(SessionId::of_task_opened_by(&route.owner))
     }

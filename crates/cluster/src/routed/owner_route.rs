@@ -159,8 +159,8 @@ impl Routes {
         }
     }
 
-    /// Returns when the owner's announcement has lapsed. If it had lapsed before, gives the node a short time to
-    /// answer, because the store may soon know the next owner.
+    /// Returns when the owner's announcement lapses. If it lapsed earlier, returns after a short time if the link is
+    /// broken, because the store may soon name the next owner, and otherwise never.
     async fn goes(&self, route: &OwnerRoute) {
         let mut views = self.members.watch();
         let mut seen = false;

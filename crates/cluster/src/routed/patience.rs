@@ -30,7 +30,8 @@ impl Patience {
         self.left().is_zero()
     }
 
-    /// Waits for the next pause, or until nodes come or go.
+    /// Sleeps for the backoff's next delay. If nodes come, go or drain, resets the backoff and returns after a short
+    /// random delay.
     pub(super) async fn pause(&mut self, members: &Members) {
         let pause = self.backoff.pause().min(self.left());
         let _closely = members.wait();

@@ -12,8 +12,7 @@ use super::Routes;
 use super::owner_route::OwnerRoute;
 use super::request::{Adopt, AskTask, Close, Deliver, GatewayRequest, Listen, TasksOf, UntilOver};
 
-/// Relays requests of nodes that cannot reach an owner: one attempt, one hop, without waiting, because the asking node
-/// waits.
+/// Relays requests of nodes that cannot reach an owner: over one hop, without waiting, because the asking node waits.
 pub(super) struct Relay {
     routes: Arc<Routes>,
 }

@@ -9,7 +9,7 @@ use super::request::GatewayRequest;
 use super::retry_decision::{AttemptContext, Operation, RetryDecision, decide};
 use super::{Routes, span};
 
-/// Attempts without a pause: for example, to an outdated cache entry, to a redirect's node and to a relay.
+/// Number of failures that cause no pause: for example, of an outdated cache entry, a redirect's node and a relay.
 const EAGER: u32 = 3;
 
 /// If this many nodes are full, the whole cluster counts as full.
@@ -100,7 +100,6 @@ impl<'a> Search<'a> {
             waited: false,
             measured: match operation {
                 Operation::Listen => committed,
-                // A watch waits for news, which is no takeover.
                 Operation::Watch => true,
                 _ => false,
             },
@@ -203,7 +202,7 @@ impl<'a> Search<'a> {
 
     async fn look_up(&self) -> Result<Option<NodeId>, GatewayError> {
         match self.routes.look_up(self.to).await {
-            // Before the first attempt, an outdated entry is better than none.
+            // If the store is away before the first attempt, an outdated entry of the cache is better than no owner.
             Err(GatewayError::Unavailable { .. })
                 if self.failures == 0 && self.remembered().is_some() =>
             {

@@ -83,7 +83,7 @@ impl Roll {
             return;
         }
         let heard = lists.into_iter().flatten();
-        // Nodes with other roles dispatch no calls.
+        // Nodes that are neither edges nor session nodes dispatch no calls.
         let heard = heard.filter(|node| node.edge || node.session);
         for node in heard.filter(|node| Some(&node.id) != self.me.as_ref()) {
             let known = KnownNode {

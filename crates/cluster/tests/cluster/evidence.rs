@@ -148,7 +148,7 @@ async fn links_that_break_again_and_again_cause_no_take_over() {
     assert!(b.posts().is_empty());
 }
 
-/// The node refuses all connections for a moment every second.
+/// Both nodes refuse all connections for a quarter of each second.
 #[tokio::test(start_paused = true)]
 async fn a_flapping_node_is_not_fought_over() {
     let cluster = TestCluster::new();

@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Asks the host to close the call's event stream.
 const CLOSE_STREAM: &str = "io.shoal/close_stream";
-/// When the client should reconnect, in milliseconds.
+/// When the client should reconnect.
 const RETRY_MS: u64 = 200;
 /// How long the tool works after the close: long enough for the client to notice the close, and short enough to end
 /// soon after the client reconnects.

@@ -77,7 +77,7 @@ pub(super) fn may_be_task() -> MetaObject {
 
 async fn work(interval_ms: u32) {
     if interval_ms == 0 {
-        // A timer would round this up to a millisecond.
+        // A timer would round 0 up to a millisecond.
         yield_now().await;
     } else {
         sleep(Duration::from_millis(interval_ms.into())).await;

@@ -42,7 +42,7 @@ impl DemoServer {
         Ok(format!("remembered {key}"))
     }
 
-    // Concurrent calls of one session could overwrite one another's count.
+    // Not atomic: concurrent calls of one session may overwrite one another's count.
     /// Counts the calls of this tool in this session, and returns how many there have been.
     #[tool(annotations(
         read_only_hint = false,

@@ -8,10 +8,10 @@ use super::Checked;
 use crate::subject::KnownSubject;
 use crate::target::{Annotations, Target};
 
-/// Adds only the values that the condition reads.
+/// Adds the values that the condition may read.
 ///
 /// # Errors
-/// The caller's claims are too large.
+/// The caller's claims are too large or not an object.
 pub(super) fn add(
     context: &mut Context<'_, '_>,
     reads: Checked,

@@ -8,7 +8,7 @@ use crate::{
     request, response, shown,
 };
 
-/// The `_meta` member with the task of a message.
+/// The `_meta` member that names the task of a message.
 pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
 const DECLARED: &str = r#"{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}"#;

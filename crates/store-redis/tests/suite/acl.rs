@@ -5,7 +5,7 @@ use crate::lists::keeps_lists;
 use crate::quotas::counts_cells;
 use crate::server::Server;
 
-/// As documented in docs/redis.md.
+/// The rights that docs/redis.md documents.
 const RIGHTS: &str = "on >s3cret@/ ~shoal:* &shoal:* -@all +@hash +@list +@scripting -script \
     +get +set +exists +unlink +pexpire +pttl +time +publish +subscribe +ping +hello +select";
 

@@ -1,5 +1,3 @@
-//! Events across processes, and missed ones.
-
 use shoal_ports::{ClusterEvent, Lagged};
 use tokio::time::timeout;
 

@@ -1,4 +1,4 @@
-//! The store on real servers: one, a cluster, behind Sentinel; healthy and not.
+//! Tests the store on real servers: one server, a Redis Cluster, and servers behind Sentinel.
 #![allow(clippy::unwrap_used, reason = "a failed step of a test is the report")]
 
 mod acl;

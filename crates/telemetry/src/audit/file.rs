@@ -13,7 +13,7 @@ use crate::metrics::{AuditSink, metrics};
 
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How long the writer gathers events, because a write per event would cost more than a call.
+/// How long the writer gathers events, because one write for each event would cost more than serving a call.
 const GATHER: Duration = Duration::from_millis(50);
 
 /// Opens the file, readable only by its owner and group.

@@ -19,7 +19,7 @@ pub const POLICY_RULE: Key<str> = key!("shoal.policy.rule");
 pub const QUOTA: Key<str> = key!("shoal.quota");
 /// The URI template to complete.
 pub const RESOURCE_TEMPLATE: Key<str> = key!("shoal.resource_template");
-/// The `shoal.call.id` of the call's earlier event, whose answer was a question.
+/// The `shoal.call.id` of the event whose call ended with a question, and which this call continues.
 pub const CALL_CONTINUES: Key<str> = key!("shoal.call.continues");
 /// The call's duration, in seconds.
 pub const DURATION: Key<Duration> = key!("shoal.duration");

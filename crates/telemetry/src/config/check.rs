@@ -16,7 +16,7 @@ pub struct Invalid {
     pub problem: String,
 }
 
-/// Shutdown may wait this long for a running export.
+/// Maximum of `telemetry.timeout`, the time of an export.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(300);
 
 fn invalid(setting: &'static str, problem: impl Into<String>) -> Invalid {

@@ -1,5 +1,3 @@
-//! OTLP over gRPC, with encoded requests.
-
 use bytes::{Buf as _, BufMut as _, Bytes};
 use http::uri::PathAndQuery;
 use tonic::client;

@@ -1,5 +1,3 @@
-//! OTLP over HTTP, with encoded requests.
-
 use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +12,7 @@ use rustls::{ClientConfig, RootCertStore};
 use super::sender::{AttemptError, Retryable};
 use crate::config::{Compression, Telemetry};
 
-/// A correct response has a few bytes.
+/// Maximum bytes of a response. A correct one has a few.
 const LONGEST_ANSWER: usize = 256 * 1024;
 
 #[derive(Debug)]

@@ -1,4 +1,5 @@
-//! Retries as OTLP says (<https://opentelemetry.io/docs/specs/otlp/>, "Failures" and "Retryable Response Codes").
+//! Sends exports, and retries as OTLP says (<https://opentelemetry.io/docs/specs/otlp/>, "Failures" and "Retryable
+//! Response Codes").
 
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ pub(super) struct AttemptError {
 pub(super) enum Retryable {
     Never,
     Soon,
-    /// The collector named this time.
+    /// After this time, which the collector named.
     After(Duration),
 }
 

@@ -24,7 +24,7 @@ const SHOWN: usize = 160;
 /// of each kind.
 const REFUSAL: &str = "refusal";
 
-/// The place in the code, and a hash of the message.
+/// The place in the code, and a hash of the message or of the refusal's kind.
 type Key = (Identifier, u64);
 
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl Repeats {
         false
     }
 
-    /// Reports suppressed lines even if no further line comes.
+    /// Starts a thread that reports suppressed lines even if no further line comes.
     fn start_reporting(self: &Arc<Self>) {
         let this = Arc::clone(self);
         let spawned = thread::Builder::new()

@@ -4,13 +4,13 @@ use super::labels::{KIND, labels};
 area! {
     /// The metrics of actors.
     ActorMetrics {
-        /// Observes how many actors run.
+        /// Observes running actors.
         pub observe_alive: UpDownCounter(u64) [kind: ActorKind]
             = "shoal.actor.alive", "{actor}", "Actors that run in this process.";
-        /// Observes how many messages wait in mailboxes.
+        /// Observes waiting messages.
         pub observe_mailbox: UpDownCounter(u64) [kind: ActorKind]
             = "shoal.actor.mailbox", "{message}", "Messages that wait in the mailboxes of actors.";
-        /// Counts an actor that failed.
+        /// Counts a failed actor.
         pub failed: Counter [kind: ActorKind]
             = "shoal.actor.failures", "{actor}", "Actors that failed.";
     }

@@ -20,7 +20,6 @@ pub(super) trait Measured {
     fn float(self) -> Option<f64>;
 }
 
-/// Counts are far below the limit of exact floats.
 #[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
 impl Measured for u64 {
     fn float(self) -> Option<f64> {

@@ -5,10 +5,10 @@ use super::labels::{KIND, labels};
 area! {
     /// The metrics of the catalog.
     CatalogMetrics {
-        /// Observes how many entries pools offer.
+        /// Observes the pools' entries.
         pub observe_entries: UpDownCounter(u64) [pool: Pool, kind: EntryKind]
             = "shoal.catalog.entries", "{entry}", "Tools, prompts, resources and resource templates of a pool.";
-        /// Observes how many names are hidden because another pool offers them.
+        /// Observes hidden names.
         pub observe_conflicts: UpDownCounter(u64) []
             = "shoal.catalog.conflicts", "{entry}", "Names that several pools offer. Shoal hides all but one of each.";
     }

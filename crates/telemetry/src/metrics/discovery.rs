@@ -4,10 +4,10 @@ use super::labels::{OUTCOME, REASON, labels};
 area! {
     /// The metrics of discovered servers.
     DiscoveryMetrics {
-        /// Observes how many pools the controller created.
+        /// Observes the controller's pools.
         pub observe_pools: UpDownCounter(u64) []
             = "shoal.discovery.pools", "{pool}", "Pools that the controller makes of Kubernetes objects.";
-        /// Observes how many objects are refused.
+        /// Observes refused objects.
         pub observe_refused: UpDownCounter(u64) [reason: DiscoveryRefusal]
             = "shoal.discovery.refused", "{object}", "Kubernetes objects that the controller refuses.";
         /// Observes whether this controller holds the Lease.

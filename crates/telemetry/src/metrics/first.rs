@@ -5,7 +5,8 @@ use opentelemetry::KeyValue;
 
 use super::definition::{Definition, Values};
 
-/// Maximum series of a prepared counter. If a counter has more, most of them would remain at 0.
+/// Maximum series that are prepared for a counter. A counter with more gets none, because most of them would remain at
+/// 0.
 const MOST: usize = 16;
 
 pub(super) fn series(of: &Definition) -> Vec<Vec<KeyValue>> {

@@ -10,7 +10,7 @@ const ROUTE: &str = "http.route";
 const STATUS: &str = "http.response.status_code";
 const SCHEME: &str = "url.scheme";
 
-/// As this process sees the scheme: TLS that ends in a proxy does not count.
+/// The scheme of the connection to this process. TLS that ends in a proxy does not count.
 const SCHEMES: &[&str] = &[HTTP, HTTPS];
 const HTTP: &str = "http";
 const HTTPS: &str = "https";
@@ -30,13 +30,13 @@ area! {
     HttpMetrics {
         requests: Histogram(HTTP_SECONDS) [in REQUEST_ATTRIBUTES]
             = "http.server.request.duration", "s", "Time of HTTP requests, until Shoal has sent the answer's headers.";
-        /// Observes how many requests are in progress.
+        /// Observes requests in progress.
         pub observe_active: UpDownCounter(u64) []
             = "http.server.active_requests", "{request}", "HTTP requests in progress.";
-        /// Observes how many bytes large requests hold.
+        /// Observes the bytes of large requests.
         pub observe_bodies: UpDownCounter(u64) []
             = "shoal.http.bodies.size", "By", "Bytes of large requests that wait for their answer.";
-        /// Observes how many bytes of answers wait for their readers.
+        /// Observes the bytes of waiting answers.
         pub observe_answers: UpDownCounter(u64) []
             = "shoal.http.answers.size", "By",
             "Bytes of large answers and stream events that clients have not read yet.";
@@ -47,7 +47,7 @@ area! {
         /// Counts bytes of bodies and streams.
         pub bytes: Sum [direction: Direction, body: Body]
             = "shoal.http.io", "By", "Bytes of HTTP bodies and event streams.";
-        /// Counts events that were written to clients.
+        /// Counts events written to clients.
         pub events: Sum []
             = "shoal.http.events", "{event}", "Server-sent events that Shoal wrote to clients.";
         /// Counts a refused request.

@@ -5,14 +5,14 @@ use super::labels::{OUTCOME, labels};
 area! {
     /// The metrics of journaled calls.
     JournalMetrics {
-        /// Observes how many journaled calls run.
+        /// Observes running journaled calls.
         pub observe_running: UpDownCounter(u64) []
             = "shoal.journal.running", "{call}",
             "Journaled calls that run in this node's sessions.";
         /// Counts a hold that ended.
         pub held: Counter [outcome: HoldOutcome]
             = "shoal.journal.holds", "{call}", "Calls that Shoal held: it dispatched them before it journaled them.";
-        /// Records how long a journal write took.
+        /// Records a journal write's duration.
         pub begun: Histogram(SHORT_SECONDS) [outcome: BeginOutcome]
             = "shoal.journal.begin.duration", "s", "Time of journal writes before a call's dispatch.";
         /// Counts an attempt to reattach to a running call.

@@ -24,7 +24,7 @@ pub enum NameKind {
     Quota,
 }
 
-/// The names that may become attribute values, because the operator chose them. All others are recorded as [`OTHER`].
+/// The names that may become attribute values, because the operator chose them.
 ///
 /// Known names stay in memory, because operators choose few.
 #[derive(Debug, Default)]

@@ -24,14 +24,14 @@ area! {
             = "shoal.lease.held", "{lease}", "1 if this node may own sessions, 0 if not.";
         lease_left: Gauge(Duration) []
             = "shoal.lease.remaining", "s", "Time until this node's lease ends.";
-        /// Records how long a lease renewal took.
+        /// Records a lease renewal's duration.
         pub renewed: Histogram(SHORT_SECONDS) [outcome: LeaseOutcome]
             = "shoal.lease.renewal.duration", "s", "Time of the renewals of this node's lease.";
-        /// Counts a lease that ended before its renewal.
+        /// Counts a lapsed lease.
         pub lapsed: Counter []
             = "shoal.lease.lapses", "{lease}",
             "Times that this node's lease expired, so that other nodes could take its sessions.";
-        /// Counts a request that was delivered again.
+        /// Counts a redelivered request.
         pub redelivered: Counter []
             = "shoal.route.redelivered", "{request}",
             "Requests that Shoal delivered again after their session's owner changed.";

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use super::area::Measured;
 use super::labels::Pair;
 
-/// A callback. It passes each value, with its attributes, to the closure.
+/// A callback. It passes each value, with its attributes, to the given closure.
 type Read = dyn Fn(&mut dyn FnMut(f64, Vec<Pair>)) + Send + Sync;
 
 /// The callbacks of one metric. Values with the same attributes are summed, so that two nodes in one process appear as
@@ -30,7 +30,7 @@ impl fmt::Debug for Source {
 
 impl Source {
     pub(super) fn read(&self, mut to: impl FnMut(f64, &[KeyValue])) {
-        // Calls them without the lock, because callbacks may be slow or register further callbacks.
+        // Calls the callbacks without the lock, because they may be slow or register further ones.
         let readers: Vec<Arc<Read>> = (self.0.lock().readers.iter())
             .map(|(_, read)| Arc::clone(read))
             .collect();
@@ -96,7 +96,7 @@ impl Drop for Registration {
         else {
             return;
         };
-        // Drops them without the lock, because a callback may own another registration.
+        // Drops the callbacks without the lock, because one may own another registration.
         let gone: Vec<_> = (readers.lock().readers)
             .extract_if(.., |(other, _)| *other == id)
             .collect();

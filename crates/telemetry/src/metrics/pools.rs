@@ -14,37 +14,37 @@ pub use values::{
 area! {
     /// The metrics of pools.
     PoolMetrics {
-        /// Observes how many calls run.
+        /// Observes running calls.
         pub observe_in_flight: UpDownCounter(u64) [pool: Pool]
             = "shoal.pool.in_flight", "{call}", "Calls of this node that run at the pool's workers.";
-        /// Observes how many calls wait for a free worker.
+        /// Observes calls that wait for a free worker.
         pub observe_queued: UpDownCounter(u64) [pool: Pool]
             = "shoal.pool.queued", "{call}", "Calls that wait for a free worker.";
-        /// Observes how many calls wait for a first worker.
+        /// Observes calls that wait for a first worker.
         pub observe_awaiting: UpDownCounter(u64) [pool: Pool]
             = "shoal.pool.awaiting", "{call}", "Calls that wait for a worker of a pool scaled to zero.";
-        /// Observes how many calls can run at once.
+        /// Observes the capacity in calls.
         pub observe_capacity: UpDownCounter(u64) [pool: Pool]
             = "shoal.pool.capacity", "{call}", "Calls that the pool can run at once.";
         /// Observes the age of the oldest waiting call.
         pub observe_queue_age: Gauge(Duration) [pool: Pool]
             = "shoal.pool.queue.age", "s", "Waiting time of the call that waits longest.";
-        /// Observes how many workers this node knows.
+        /// Observes known workers.
         pub observe_workers: UpDownCounter(u64) [pool: Pool, state: WorkerState]
             = "shoal.pool.workers", "{worker}", "Workers of the pool that this node knows.";
-        /// Observes how many circuit breakers there are.
+        /// Observes circuit breakers.
         pub observe_circuits: UpDownCounter(u64) [pool: Pool, state: CircuitState]
             = "shoal.pool.circuits", "{worker}", "Workers of the pool, by the state of their circuit breaker.";
-        /// Records how long a call waited for a worker.
+        /// Records a call's wait for a worker.
         pub waited: Histogram(WAIT_SECONDS) [pool: Pool, outcome: QueueOutcome]
             = "shoal.pool.queue.duration", "s", "Time for which calls waited for a free worker.";
-        /// Records how long a call took.
+        /// Records a call's duration.
         pub called: Histogram(MCP_SECONDS) [pool: Pool, outcome: CountedOutcome]
             = "shoal.pool.call.duration", "s", "Time of calls from dispatch to result, including all attempts.";
-        /// Counts a call that was refused before it started.
+        /// Counts a call refused before it started.
         pub shed: Counter [pool: Pool, reason: ShedReason]
             = "shoal.pool.sheds", "{call}", "Calls that Shoal refused before they started.";
-        /// Counts a call that was sent again.
+        /// Counts a call sent again.
         pub retried: Counter [pool: Pool, reason: RetryReason]
             = "shoal.pool.retries", "{attempt}", "Calls that Shoal sent to a worker again.";
         /// Counts a circuit breaker that opened.

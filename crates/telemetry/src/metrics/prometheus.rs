@@ -17,7 +17,7 @@ impl fmt::Debug for Exposition {
 impl Exposition {
     pub(crate) fn new() -> Result<(Self, PrometheusExporter), OTelSdkError> {
         let registry = Registry::new();
-        // There is only one scope. `target_info` names the resource.
+        // Omits the scope, because all metrics have the same one. `target_info` names the resource.
         let reader = opentelemetry_prometheus::exporter()
             .with_registry(registry.clone())
             .scope_info_enabled(false)

@@ -4,17 +4,17 @@ use super::definition::WAIT_SECONDS;
 area! {
     /// The metrics of routes to session owners.
     RouteMetrics {
-        /// Records how long a request or stream waited for an owner.
+        /// Records a wait for an owner.
         pub waited: Histogram(WAIT_SECONDS) []
             = "shoal.route.wait.duration", "s", "Time for which requests and streams waited for a session's new owner.";
         /// Counts a stream that continues after a change of owner or connection.
         pub reattached: Counter []
             = "shoal.route.reattached", "{stream}",
             "Streams that continued after their owner or connection changed.";
-        /// Counts a stream that cannot continue.
+        /// Counts a lost stream.
         pub lost_stream: Counter []
             = "shoal.route.lost_streams", "{stream}", "Streams that could not continue. Their clients must reconnect.";
-        /// Counts a request that another node relayed.
+        /// Counts a relayed request.
         pub relayed: Counter []
             = "shoal.route.relayed", "{request}",
             "Requests and streams that another node relayed.";

@@ -5,7 +5,7 @@ use super::labels::{KIND, labels};
 area! {
     /// The metrics of links between processes.
     RpcMetrics {
-        /// Observes how many links are up.
+        /// Observes links that are up.
         pub observe_links: UpDownCounter(u64) [kind: LinkKind]
             = "shoal.rpc.links", "{link}", "Links to other processes that are up.";
         /// Counts a link that came up.

@@ -5,22 +5,22 @@ use super::labels::{OUTCOME, REASON, STATE, labels};
 area! {
     /// The metrics of legacy sessions.
     SessionMetrics {
-        /// Observes how many sessions this node holds.
+        /// Observes this node's sessions.
         pub observe_held: UpDownCounter(u64) [state: SessionState]
             = "shoal.session.held", "{session}", "Sessions that this node owns.";
         /// Counts a new session. [`McpMetrics::session_ended`](super::McpMetrics::session_ended) records the lifetime.
         pub created: Counter []
             = "shoal.session.created", "{session}", "Sessions that this node created.";
-        /// Counts a session that ended.
+        /// Counts an ended session.
         pub ended: Counter [reason: EndReason]
             = "shoal.session.ended", "{session}", "Sessions that ended on this node.";
-        /// Counts an idle session that was passivated.
+        /// Counts a passivated session.
         pub passivated: Counter []
             = "shoal.session.passivations", "{session}", "Idle sessions that this node moved from memory to the store.";
         /// Counts an attempt to own a session.
         pub claimed: Counter [reason: ClaimReason, outcome: ClaimOutcome]
             = "shoal.session.claims", "{claim}", "Attempts of this node to become a session's owner.";
-        /// Records how long a take-over took.
+        /// Records a take-over's duration.
         pub taken_over: Histogram(WAIT_SECONDS) [outcome: TakeOver]
             = "shoal.session.takeover.duration", "s",
             "Time to take over a session of a lost node, until its calls resume.";

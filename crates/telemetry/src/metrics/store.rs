@@ -11,7 +11,7 @@ area! {
         /// Observes whether the store answers.
         pub observe_connected: Gauge(bool) []
             = "shoal.store.connected", "{connection}", "1 if the store answers, 0 if not.";
-        /// Observes how many commands wait for their reply.
+        /// Observes commands that wait for their reply.
         pub observe_in_flight: UpDownCounter(u64) []
             = "shoal.store.in_flight", "{command}", "Commands to the store that wait for their reply.";
         /// Counts a reconnection.

@@ -7,13 +7,13 @@ use super::labels::{KIND, OUTCOME, labels};
 area! {
     /// The metrics of streams and the event log.
     StreamMetrics {
-        /// Observes how many streams clients listen to.
+        /// Observes open streams.
         pub observe_open: UpDownCounter(u64) [kind: StreamKind]
             = "shoal.stream.open", "{stream}", "Streams to clients that are open.";
         /// Counts a resumed stream.
         pub resumed: Counter [outcome: ResumeOutcome]
             = "shoal.stream.resumes", "{resume}", "Clients that resumed with a `Last-Event-ID`.";
-        /// Observes the size of the log in bytes.
+        /// Observes the bytes of this node's events in the event log.
         pub observe_log_bytes: UpDownCounter(u64) []
             = "shoal.event_log.size", "By",
             "Bytes of the events that this node's active sessions have in the event log.";
@@ -26,7 +26,7 @@ area! {
         pub cut: Counter []
             = "shoal.stream.cut", "{stream}",
             "Connections that Shoal cut because the client did not read. Clients can resume.";
-        /// Counts messages to a listener without the log.
+        /// Counts messages that were sent without the event log.
         pub passed: Sum []
             = "shoal.stream.passed", "{message}",
             "Messages that Shoal sent without the event log, such as list changes.";

@@ -6,17 +6,17 @@ use super::pools::{CountedOutcome, ShedReason};
 area! {
     /// The metrics of this process's workers.
     WorkerMetrics {
-        /// Observes how many calls run.
+        /// Observes running calls.
         pub observe_running: UpDownCounter(u64) [pool: Pool]
             = "shoal.worker.running", "{call}", "Calls that run at this process's workers.";
-        /// Records how long a call took.
+        /// Records a call's duration.
         pub ran: Histogram(MCP_SECONDS) [pool: Pool, outcome: CountedOutcome]
             = "shoal.worker.call.duration", "s",
             "Time of calls at this process's backends, without the time in the queue.";
-        /// Counts a call that a worker refused.
+        /// Counts a refused call.
         pub refused: Counter [pool: Pool, reason: ShedReason]
             = "shoal.worker.refused", "{call}", "Calls that this process's workers refused.";
-        /// Observes how often the backend restarted.
+        /// Observes the backend's restarts.
         pub observe_restarts: Observed(u64) [pool: Pool]
             = "shoal.worker.backend.restarts", "{restart}",
             "Restarts of the server behind a pool.";

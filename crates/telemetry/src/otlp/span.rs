@@ -66,7 +66,7 @@ fn write_link(to: &mut Vec<u8>, link: &TraceContext) {
     bytes(to, 1, &trace_id.to_be_bytes());
     bytes(to, 2, &span_id.to_be_bytes());
     string(to, 3, link.tracestate().unwrap_or_default());
-    // Links usually lead to other processes.
+    // Links usually lead to other processes, so each is written as remote.
     fixed32(to, 6, flags(link, true));
 }
 

@@ -37,8 +37,8 @@ impl Decision {
     }
 }
 
-/// Maps a trace id to a place between 0 and the maximum like OpenTelemetry's `TraceIdRatioBased`, so processes with the
-/// same ratio record the same traces.
+/// Maps a trace id to a number as OpenTelemetry's `TraceIdRatioBased` does, so processes with the same ratio record the
+/// same traces.
 fn place(trace_id: u128) -> u64 {
     (trace_id as u64) >> 1
 }

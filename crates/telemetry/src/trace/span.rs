@@ -7,7 +7,7 @@ use shoal_protocol::TraceContext;
 
 use super::attributes::{ERROR_TYPE, Key, Recorded, cut, cut_name};
 
-/// Maximum attributes and events of a span. Further ones are only counted.
+/// Maximum attributes, events and links of a span. Further ones are dropped.
 pub(super) const MOST: usize = 128;
 
 /// A step of a call. It ends when it is dropped, for example with a cancelled task. In an unsampled trace, every method

@@ -103,7 +103,7 @@ fn dead_over_http() {
     });
 }
 
-/// An export waits up to five minutes for the silent collector, but the shutdown must not.
+/// The time limit of an export is five minutes, but the shutdown must not wait for it.
 fn silent(protocol: Protocol) {
     let endpoint = listen(|stream| {
         std::thread::park();

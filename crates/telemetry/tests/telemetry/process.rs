@@ -63,7 +63,7 @@ pub(crate) fn json() -> Logging {
     }
 }
 
-/// Much longer than a shutdown that ends by itself.
+/// A time limit that neither an export nor the shutdown of telemetry reaches, unless it hangs.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 pub(crate) fn threads() -> usize {

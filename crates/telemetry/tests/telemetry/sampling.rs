@@ -89,7 +89,7 @@ fn a_share_of_all() {
             },
         );
         assert_eq!(names.len(), recorded);
-        // The bounds are 22 standard deviations away on either side.
+        // The bounds are 22 standard deviations from the expected number.
         assert!((500..1_500).contains(&recorded), "{recorded}");
     });
 }

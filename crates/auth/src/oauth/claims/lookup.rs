@@ -1,4 +1,4 @@
-//! Reads claims in issuers' forms.
+//! Reads claims in the forms that issuers use.
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -23,7 +23,7 @@ fn trusting(fake: &Fake) -> Issuer {
     }
 }
 
-/// An ID token of a Workspace user. Its domain `hd` equals the required scope.
+/// An ID token of a Workspace user. Its domain `hd` counts as a scope, and equals the one that requests need.
 fn id_token() -> Value {
     json!({
         "azp": CLIENT, "aud": CLIENT, "sub": "10769150350006150715113082367", "email": "jsmith@example.com",

@@ -1,5 +1,3 @@
-//! Okta, with a custom authorization server.
-
 use serde_json::json;
 use shoal_auth::config::{Issuer, IssuerKind};
 use shoal_ports::TokenFault;

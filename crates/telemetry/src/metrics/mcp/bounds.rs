@@ -1,4 +1,4 @@
-//! The values that are recorded by name. All other values become `_OTHER`.
+//! The methods, revisions and error codes that are recorded by name. All others become `_OTHER`.
 
 use crate::metrics::OTHER;
 
@@ -42,7 +42,7 @@ pub(super) const REVISIONS: &[&str] = &[
     "2026-07-28",
 ];
 
-/// The codes of the standard, of MCP and of Shoal.
+/// Error codes of JSON-RPC, MCP and Shoal.
 const CODES: &[(i64, &str)] = &[
     (-32_700, "-32700"),
     (-32_600, "-32600"),
