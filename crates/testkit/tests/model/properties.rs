@@ -18,7 +18,7 @@ pub(crate) const JSON_OR_STREAM: &str = "an answer is either JSON or a stream";
 /// Such a call must not run later either.
 pub(crate) const NOT_EXECUTED: &str = "a call that ends as not executed has not run";
 pub(crate) const KNOWN: &str = "an outcome is unknown only if it was lost";
-pub(crate) const ID_IN_LOG: &str = "an id that a client has seen is in the log";
+pub(crate) const ID_IN_LOG: &str = "if a client has an event id, the call is in the journal";
 pub(crate) const PREFIX: &str =
     "events arrive in order, without a gap or repeat, and are in the log";
 pub(crate) const WORKER_EVENTS: &str = "each event of a worker is logged once, before the answer";
@@ -28,7 +28,7 @@ pub(crate) const FENCED: &str = "no worker obeys a former owner";
 pub(crate) const ONE_OWNER: &str = "each epoch has one owner";
 pub(crate) const LEARNS: &str = "a former owner learns that it was replaced";
 pub(crate) const CERTAIN: &str = "an owner admits requests only while its lease is certain";
-pub(crate) const CLAIMS: &str = "there are no more claims than mishaps";
+pub(crate) const CLAIMS: &str = "nodes claim sessions no more often than something fails";
 /// A broken connection, a pause within the lease, or another node's claim is no evidence.
 pub(crate) const EVIDENCE: &str = "no node claims from an owner that can be reached";
 pub(crate) const CLOSED: &str = "no journal entry stays open";
