@@ -206,7 +206,7 @@ impl Shared {
         });
         *self.view.write() = Arc::new(view);
         self.changes.send_replace(());
-        // Published after the view, because session owners then query it.
+        // A client lists as soon as its session announces this change, so the view with the new lists comes first.
         publish(&self.facts, |facts| facts.own = own);
         self.tell(versions);
     }

@@ -125,7 +125,8 @@ fn hints(method: &str) -> Option<Value> {
     }
 }
 
-/// An operation's parameters replace those of its path.
+/// Returns the parameters of an operation and of its path (`common`). The operation's parameter replaces the path's of
+/// the same name and location.
 fn declared(
     document: &Document,
     common: &[Value],

@@ -18,8 +18,8 @@ impl Redis {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Returns the numbers of commands since the start, by name (`INFO commandstats`), without this
-    /// query.
+    /// Returns how often each command has run since Redis started (`INFO commandstats`). Leaves out `INFO` and
+    /// `QUIT`, which this program's own queries send.
     pub(crate) fn commands(self) -> anyhow::Result<Vec<(String, u64)>> {
         let text = self.ask("INFO commandstats")?;
         Ok(text.lines().filter_map(command_count).collect())
