@@ -264,28 +264,3 @@ async fn a_question_is_put_once_though_its_answer_is_long_on_its_way_to_the_work
     assert_eq!(done["content"][0]["text"], "put-once yes", "{done}");
     assert_eq!(ledger(&cluster), "put-once\n", "executed once");
 }
-
-/// Nodes that do not own the task poll it only every ten seconds, so the owner must publish changes
-/// in Redis.
-#[tokio::test]
-async fn that_a_task_has_changed_is_told_by_way_of_redis() {
-    let cluster = start(hurried()).await;
-    let redis = cluster.redis().unwrap();
-    let published = async || {
-        let commands = redis.command(&["INFO", "commandstats"]).await.unwrap();
-        let mut lines = commands.lines();
-        let publish = lines.find_map(|line| line.strip_prefix("cmdstat_publish:calls="));
-        let calls = publish.and_then(|said| said.split(',').next()?.parse::<u64>().ok());
-        calls.unwrap_or_default()
-    };
-    let before = published().await;
-    let url = cluster.edges()[0].mcp_url().unwrap();
-    let task = begin(url, "told", 300).await;
-    ended(url, &task).await;
-    within(async {
-        while published().await == before {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    })
-    .await;
-}
