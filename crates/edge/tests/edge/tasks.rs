@@ -25,9 +25,12 @@ pub(crate) fn declared(server: &Server, method: &str, params: Value) -> RequestB
 async fn json_of(request: RequestBuilder) -> (StatusCode, Value) {
     let answer = request.send().await.unwrap();
     let status = answer.status();
+    let text = answer.text().await.unwrap();
+    // A call that takes long answers on a stream.
+    let event = text.lines().find_map(|line| line.strip_prefix("data: "));
     (
         status,
-        serde_json::from_str(&answer.text().await.unwrap()).unwrap(),
+        serde_json::from_str(event.unwrap_or(&text)).unwrap(),
     )
 }
 
