@@ -207,7 +207,8 @@ async fn a_cancelled_task_stops_and_a_strangers_id_finds_nothing() {
 
 #[tokio::test]
 async fn a_task_that_is_safe_to_repeat_runs_again_when_its_worker_is_lost() {
-    let cluster = start(hurried()).await;
+    // A busy machine takes long to start the only worker again.
+    let cluster = start(hurried().setting("cluster.rejoin", "1m")).await;
     let url = cluster.edges()[0].mcp_url().unwrap();
     let arguments = json!({ "nonce": "again", "count": 20, "ms": 100 });
     let task = begin_tool(url, "steps", arguments).await;
