@@ -111,8 +111,8 @@ pub struct Serve {
     /// Address at which other processes reach this one, by default that of --cluster-listen.
     #[arg(long, value_name = "HOST:PORT")]
     pub advertise: Option<String>,
-    /// Nodes (edges or session nodes) to which the workers of this process connect. One that answers is enough, because it
-    /// names the others.
+    /// Nodes (edges or session nodes) to which the workers of this process connect. One reachable node is enough, because
+    /// it names the others.
     #[arg(long, value_name = "HOST:PORT,…", value_delimiter = ',')]
     pub join: Option<Vec<String>>,
     /// Configuration file (TOML). Without this flag, Shoal reads the file that SHOAL_CONFIG names.

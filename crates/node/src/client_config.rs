@@ -39,7 +39,7 @@ pub struct ClientSetup {
     pub place: &'static str,
     /// The configuration, in JSON.
     pub text: String,
-    /// What the operator must know about this client's credential.
+    /// A remark for the operator about this client's credential.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }

@@ -270,7 +270,7 @@ impl Node {
     }
 }
 
-/// What is known about an earlier delivery of the same body.
+/// Whether an earlier delivery of the same body may have begun calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
     /// No delivery has begun calls.
