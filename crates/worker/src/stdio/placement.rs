@@ -125,8 +125,13 @@ impl Placement {
         self.starting -= 1;
     }
 
+    pub(super) fn is_retiring(&self, id: SlotId) -> bool {
+        self.slots.iter().any(|slot| slot.id == id && slot.retiring)
+    }
+
+    /// Whether no process takes calls.
     pub(super) fn is_deserted(&self) -> bool {
-        self.slots.is_empty()
+        self.slots.iter().all(|slot| slot.retiring)
     }
 
     pub(super) fn wait(&mut self, id: WaiterId, want: Want) {
@@ -149,10 +154,12 @@ impl Placement {
         }
     }
 
-    /// Closes a process to further calls. A plan that finds it idle retires it.
+    /// Closes a process to further calls. A plan that finds it idle retires it. A retired lead counts like other
+    /// processes, because the next lead takes the reserved place.
     pub(super) fn retire(&mut self, id: SlotId) {
         if let Some(slot) = self.slots.iter_mut().find(|slot| slot.id == id) {
             slot.retiring = true;
+            slot.lead = false;
         }
     }
 
@@ -369,7 +376,7 @@ impl Placement {
         idle.take(surplus).for_each(|slot| slot.retiring = true);
     }
 
-    /// Retires a process that may ask only one session. Other sessions would wait until the
+    /// Retires a process that may ask only one session, or none. Other sessions would wait until the
     /// cancelled call's end is confirmed, perhaps for ever.
     fn retire_for<'a>(&mut self, unplaced: impl Iterator<Item = &'a Want>) {
         for want in unplaced {

@@ -180,10 +180,15 @@ impl ProcessPool {
         context.wait(Patience::OfCall, granted).await
     }
 
-    /// A running process for Shoal's own requests.
+    /// Returns a running process for Shoal's own requests. The successor of a retired lead gets them once it runs.
     pub(super) fn any(&self) -> Option<Arc<Connection>> {
         let state = self.state.lock();
-        let first = state.processes.iter().min_by_key(|(id, _)| **id);
+        let stays = |(id, _): &(&SlotId, &Process)| !state.placement.is_retiring(**id);
+        let first = state
+            .processes
+            .iter()
+            .filter(stays)
+            .min_by_key(|(id, _)| **id);
         first.map(|(_, process)| process.connection.clone())
     }
 

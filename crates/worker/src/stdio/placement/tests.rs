@@ -79,6 +79,23 @@ fn one_who_must_be_alone_gets_another_process_if_there_may_be_one() {
 }
 
 #[test]
+fn a_retired_lead_counts_until_its_last_call_ends() {
+    let mut placement = with_lead(2);
+    placement.wait(WaiterId(1), shared());
+    assert_eq!(granted(&mut placement), [(1, A)]);
+    placement.retire(A);
+    placement.join(B, true, false);
+    placement.wait(WaiterId(2), alone("x"));
+    placement.wait(WaiterId(3), alone("y"));
+    let beside = plan(&mut placement);
+    assert_eq!((beside.granted.len(), beside.start), (1, 0));
+    placement.release(A, false);
+    assert_eq!(plan(&mut placement).retired, [A]);
+    placement.leave(A);
+    assert_eq!(plan(&mut placement).start, 1);
+}
+
+#[test]
 fn one_who_must_be_alone_is_not_starved_by_those_who_share() {
     let mut placement = with_lead(1);
     placement.wait(WaiterId(1), shared());

@@ -196,7 +196,7 @@ async fn a_server_that_says_late_that_it_has_the_other_era_may_ask_by_requests()
 }
 
 #[tokio::test]
-async fn a_call_in_a_replaced_process_leaves_its_place_to_the_next_one() {
+async fn a_call_in_a_retired_lead_leaves_its_place_to_the_next_one() {
     let (mut config, trace) = dual();
     config.isolation = Isolation::Shared;
     config.processes = Some(1);
