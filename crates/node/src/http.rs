@@ -238,8 +238,12 @@ impl<S: RequestService> Acceptor<S> {
                 let close = async {
                     tokio::time::sleep(LAST_REQUEST).await;
                     ending.close();
+                    std::future::pending().await
                 };
-                tokio::join!(protocols.serve(stream, ending.clone()), close);
+                tokio::select! {
+                    () = protocols.serve(stream, ending.clone()) => {}
+                    () = close => {}
+                }
             });
         })
         .await;

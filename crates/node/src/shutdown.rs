@@ -106,7 +106,7 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
     end_parts(node).await;
 
     // Closed last, so that operators can watch the shutdown.
-    sockets.operators.close(Duration::ZERO).await;
+    sockets.operators.close(2 * LAST_CHANCE).await;
 }
 
 async fn announce_leaving(node: &Node) {

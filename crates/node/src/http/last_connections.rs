@@ -11,8 +11,8 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{BACKLOG, is_of_one_connection};
 
-/// How long handshakes that have begun may take, if the listener begins no others. Operating systems finish a handshake by
-/// themselves, within one round trip.
+/// How long handshakes that have begun may take, if the listener begins no others. It covers the round trip to a balancer
+/// or client nearby. A farther client may still be reset.
 const HANDSHAKES: Duration = Duration::from_millis(50);
 
 pub(super) struct LastConnections {
@@ -51,8 +51,10 @@ impl LastConnections {
             Err(error) => return tracing::debug!(%error, "could not look for waiting connections"),
         };
         for _ in 0..BACKLOG {
-            let Ok((stream, _)) = listener.accept() else {
-                return;
+            let stream = match listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if is_of_one_connection(&error) => continue,
+                Err(_) => return,
             };
             let stream = stream.set_nonblocking(true).map(|()| stream);
             if let Ok(stream) = stream.and_then(TcpStream::from_std) {
