@@ -4,6 +4,7 @@ use std::fmt;
 use shoal_ports::REDACTED;
 use toml::{Table, Value};
 
+use super::setting_path::SettingPath;
 use super::{Backend, Loaded, Pool, Settings};
 
 /// A reload applies these settings at once.
@@ -70,7 +71,9 @@ pub(crate) fn at_next_start(now: &Loaded, next: &Loaded) -> Vec<String> {
     let others = differing
         .into_iter()
         .filter(|path| !AT_ONCE.contains(&path[0].as_str()));
-    others.map(|path| path.join(".")).collect()
+    others
+        .map(|path| SettingPath::of_keys(&path).to_string())
+        .collect()
 }
 
 fn shown(settings: &Settings) -> Table {

@@ -214,7 +214,7 @@ fn unknown(origin: &Source, meant: &[Vec<String>], known: &[String]) -> String {
             let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
             variable_name(&keys)
         }
-        _ => keys.join("."),
+        _ => SettingPath::of_keys(keys).to_string(),
     };
     let hint = if !meant.is_empty() {
         let meant: Vec<String> = meant.iter().map(as_set).collect();

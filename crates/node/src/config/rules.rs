@@ -144,10 +144,10 @@ pub(super) fn wrong_with_pool(name: &str, pool: &Pool) -> Option<String> {
     let mut broken = Broken::default();
     pools::pool(name, pool, &mut broken);
     let first = broken.0.into_iter().next()?;
-    let member = SettingPath(first.setting.0[2..].to_vec()).to_string();
-    match &*member {
-        "" => Some(first.reason),
-        member => Some(format!("{member}: {}", first.reason)),
+    let member = first.setting.below(&SettingPath::parse("pools").key(name));
+    match member.map(|member| member.to_string()) {
+        Some(member) if !member.is_empty() => Some(format!("{member}: {}", first.reason)),
+        _ => Some(first.reason),
     }
 }
 

@@ -50,9 +50,15 @@ impl SettingPath {
         Self(steps)
     }
 
-    /// Whether this path is `above` or leads there.
+    /// Whether this path is `above` or lies below it.
     pub(super) fn is_within(&self, above: &Self) -> bool {
-        self.0.starts_with(&above.0)
+        self.below(above).is_some()
+    }
+
+    /// Returns the rest of this path if it is `above` or lies below it.
+    pub(super) fn below(&self, above: &Self) -> Option<Self> {
+        let rest = self.0.strip_prefix(&*above.0)?;
+        Some(Self(rest.to_vec()))
     }
 
     pub(super) fn index(&self, index: usize) -> Self {
@@ -103,7 +109,7 @@ impl fmt::Display for SettingPath {
                     f.write_str(if at == 0 { "" } else { "." })?;
                     match is_bare(key) {
                         true => f.write_str(key)?,
-                        false => write!(f, "{key:?}")?,
+                        false => write!(f, "{}", toml::Value::from(key.as_str()))?,
                     }
                 }
                 Step::Index(index) => write!(f, "[{index}]")?,
@@ -113,7 +119,8 @@ impl fmt::Display for SettingPath {
     }
 }
 
-fn is_bare(key: &str) -> bool {
+/// Whether TOML reads the key without quotes.
+pub(super) fn is_bare(key: &str) -> bool {
     let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     !key.is_empty() && key.bytes().all(fits)
 }

@@ -2,6 +2,8 @@
 
 use toml::Value;
 
+use super::setting_path::is_bare;
+
 pub(super) const PREFIX: &str = "SHOAL_";
 /// Separates the parts of a setting's name. Kubernetes adds variables such as `SHOAL_PORT` to every pod beside a
 /// service called `shoal`, so names without a separator are ignored, except for `LISTS`.
@@ -45,8 +47,7 @@ impl Variable {
 }
 
 pub(super) fn can_name(key: &str) -> bool {
-    let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
-    !key.is_empty() && key.bytes().all(fits) && !key.contains(SEPARATOR)
+    is_bare(key) && !key.contains(SEPARATOR)
 }
 
 pub(super) fn variable_name(path: &[&str]) -> String {
