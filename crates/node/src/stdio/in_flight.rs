@@ -137,20 +137,12 @@ impl InFlightRequest {
 }
 
 impl Unreached {
-    /// The request itself did not reach the server.
-    pub(super) fn posting(error: &SendError) -> Self {
-        Self {
+    /// `None` if the attempt may have reached the server.
+    pub(super) fn of(error: &SendError, was_sent: bool) -> Option<Self> {
+        matches!(error, SendError::NotSent(_)).then(|| Self {
             error: error.clone(),
-            was_sent: false,
-        }
-    }
-
-    /// The stream of a request that the server had accepted could not be resumed.
-    pub(super) fn resuming(error: &SendError) -> Self {
-        Self {
-            error: error.clone(),
-            was_sent: true,
-        }
+            was_sent,
+        })
     }
 }
 

@@ -153,7 +153,7 @@ impl Legacy {
 
     async fn post(&self, pending: &Pending, text: Bytes) -> Result<Reply, SendError> {
         send_patiently(&*self.wire.exchange, self.posting(text), |error| {
-            pending.attempted(error.map(Unreached::posting));
+            pending.attempted(error.and_then(|error| Unreached::of(error, false)));
         })
         .await
     }

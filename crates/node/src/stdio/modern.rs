@@ -126,7 +126,7 @@ impl Modern {
             body,
         };
         send_patiently(&*self.wire.exchange, outgoing, |error| {
-            in_flight.attempted(error.map(Unreached::posting));
+            in_flight.attempted(error.and_then(|error| Unreached::of(error, false)));
         })
         .await
         .map_err(|error| unanswered(&error))

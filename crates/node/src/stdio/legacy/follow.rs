@@ -66,7 +66,8 @@ impl Legacy {
         loop {
             sleep(pause).await;
             let sent = self.wire.exchange.send(self.listening(Some(id))).await;
-            pending.attempted(sent.as_ref().err().map(Unreached::resuming));
+            let error = sent.as_ref().err();
+            pending.attempted(error.and_then(|error| Unreached::of(error, true)));
             match sent {
                 Ok(reply) if reply.status().is_success() && is_event_stream(&reply) => {
                     return Ok(Events::of(reply.into_body()));
