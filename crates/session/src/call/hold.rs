@@ -141,7 +141,8 @@ impl CallDriver {
             CallFailure::WorkerAway { reason } => CallFailure::OutcomeUnknown { reason },
             failure => failure,
         };
-        let found = match may_be_in_log(&failure) {
+        // A worker that refuses an id knows nothing of a later worker, to which an earlier owner may have bound the call.
+        let found = match in_flight.refused.is_some() || may_be_in_log(&failure) {
             true => self.find_in_log(&in_flight.live, delivery).await,
             false => Ok(None),
         };

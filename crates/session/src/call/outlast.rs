@@ -188,11 +188,18 @@ impl CallDriver {
             Some(outcome) => outcome,
         };
         let found = match &outcome {
-            CallOutcome::Failed(failure) if may_be_in_log(failure) => {
+            CallOutcome::Failed(failure)
+                if in_flight.refused.is_some() || may_be_in_log(failure) =>
+            {
                 self.find_in_log(&live, delivery).await
             }
             _ => Ok(None),
         };
+        let denied = match &outcome {
+            CallOutcome::Failed(failure) => in_flight.refusal_after(failure),
+            _ => None,
+        };
+        let outcome = denied.unwrap_or(outcome);
         in_flight.end();
         waiting.tell(match found {
             Ok(None) => Ok(in_flight.json(outcome)),

@@ -92,6 +92,13 @@ impl CallDriver {
             Err(failure) => {
                 tracing::warn!(session = %in_flight.live.id, call = %in_flight.plan.call.id, %failure,
                     "could not resume a call");
+                let is_denied = in_flight.plan.call.attach_only && !in_flight.slot.is_cancelled();
+                let failure = match failure {
+                    CallFailure::Cancelled if is_denied => {
+                        CallFailure::not_executed("an earlier owner of the session refused it")
+                    }
+                    failure => failure,
+                };
                 let outcome = CallOutcome::Failed(failure);
                 self.finish(Vec::new(), outcome, seen, &in_flight, &tail)
                     .await;
