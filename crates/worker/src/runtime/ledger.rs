@@ -194,6 +194,10 @@ impl Ledger {
     }
 
     pub(super) fn acknowledge(&self, id: CallId) {
+        // The answer can be a refusal of a call that never came here.
+        if !self.calls.contains_key(&id) {
+            return;
+        }
         let retired = self.retired.lock().remove(id);
         if retired {
             self.forget(id);
