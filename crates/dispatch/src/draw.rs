@@ -28,7 +28,7 @@ impl Dispatch {
         request: &Request,
         tried: &[WorkerId],
     ) -> Drawn {
-        if request.method != Method::ToolsCall && !request.method.may_be_of_extension() {
+        if !request.method.may_have_effects() {
             return Drawn::Repeatable;
         }
         let (shared, asker) = (self.shared.view(), Asker::from(to));

@@ -10,6 +10,7 @@ use crate::config::EdgeConfig;
 use crate::gauges;
 use crate::load::Load;
 use crate::origin_check::OriginCheck;
+use crate::places::PrincipalPlaces;
 use crate::quotas::Quotas;
 use crate::recorder::Recorder;
 use crate::state::{EdgeState, Routes};
@@ -48,6 +49,7 @@ impl Edge {
         let backlog = Backlog::new(&self.config.limits, self.load.clone());
         EdgeService(Arc::new(EdgeState {
             hub: Hub::new(Arc::clone(&self.dispatcher)),
+            task_waits: PrincipalPlaces::default(),
             origin_check: OriginCheck::new(&self.config),
             gateway: self.gateway,
             dispatcher: self.dispatcher,

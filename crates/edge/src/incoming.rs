@@ -7,7 +7,7 @@ use shoal_protocol::{Body, RequestId};
 use crate::permit::RequestPermit;
 use crate::recorder::Posted;
 use crate::refused::Refused;
-use crate::visit::{Visit, request_id};
+use crate::visit::Visit;
 
 pub(crate) struct Incoming {
     posted: Posted,
@@ -27,7 +27,7 @@ impl Incoming {
         permit: &mut RequestPermit,
     ) -> Result<(Self, Body), Refused> {
         let body = visit.parse(text)?;
-        let id = request_id(&body);
+        let id = body.request_id();
         let posted = Posted::begin(&visit.edge.recorder, began, visit.head, &body, session);
         visit.trace = posted.trace();
         permit.record.clone_from(&posted.record);

@@ -32,7 +32,7 @@ use crate::media::AnswerForm;
 use crate::permit::RequestPermit;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
-use crate::visit::{Visit, request_id};
+use crate::visit::Visit;
 use crate::{answer, extension, media, names, sse};
 
 /// Maximum characters of a session id. Longer ids are not Shoal's, so Shoal does not ask the store.
@@ -160,7 +160,7 @@ impl HandedOver {
             }
         };
         Self {
-            id: request_id(&post.body),
+            id: post.body.request_id(),
             once: post.takes_effect(),
             ids_of_batch,
         }

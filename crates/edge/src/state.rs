@@ -12,6 +12,7 @@ use crate::config::EdgeConfig;
 use crate::load::Load;
 use crate::measure;
 use crate::origin_check::OriginCheck;
+use crate::places::PrincipalPlaces;
 use crate::quotas::Quotas;
 use crate::recorder::Recorder;
 use crate::subscriptions::Hub;
@@ -22,6 +23,7 @@ pub(crate) struct EdgeState {
     pub(crate) authenticator: Arc<dyn Authenticator>,
     pub(crate) public: Option<ResourceMetadata>,
     pub(crate) hub: Arc<Hub>,
+    pub(crate) task_waits: PrincipalPlaces,
     pub(crate) origin_check: OriginCheck,
     pub(crate) config: EdgeConfig,
     pub(crate) drain: CancellationToken,

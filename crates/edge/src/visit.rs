@@ -8,7 +8,7 @@ use http::request::Parts;
 use shoal_ports::{
     AuthError, Authenticated, ClientInfo, ForwardedHeaders, Grant, GrantWatch, Principal,
 };
-use shoal_protocol::{Body, Message, RawJson, RequestId, TraceContext};
+use shoal_protocol::{Body, RawJson, TraceContext};
 use shoal_telemetry::metrics::{self, Direction, metrics};
 use tokio::time::Instant;
 
@@ -85,7 +85,7 @@ impl Visit<'_> {
             .map_err(|invalid| Refused::of(invalid.id.clone(), invalid))?;
         if let Some(grant) = &self.grant {
             authorize::expect_enough(self.edge, self.head, &self.principal, grant, &body)
-                .map_err(|why| Refused::of(request_id(&body), why))?;
+                .map_err(|why| Refused::of(body.request_id(), why))?;
         }
         Ok(body)
     }
@@ -140,12 +140,5 @@ impl Visit<'_> {
             grant: self.grant.clone(),
         };
         self.edge.authenticator.watch(token, &known)
-    }
-}
-
-pub(crate) fn request_id(body: &Body) -> Option<RequestId> {
-    match body {
-        Body::Single(Message::Request(request)) => Some(request.id.clone()),
-        _ => None,
     }
 }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use shoal_protocol::task::Task;
 use shoal_protocol::{
-    Body, EventId, Message, Method, Request, RequestId, Revision, RpcError, TraceContext,
+    Body, EventId, Message, Request, RequestId, Revision, RpcError, TraceContext,
 };
 
 use crate::{
@@ -137,9 +137,7 @@ impl Post {
 
 /// Whether a message may have effects.
 fn runs(message: &Message) -> bool {
-    let takes_effect =
-        |method: &Method| *method == Method::ToolsCall || method.may_be_of_extension();
-    matches!(message, Message::Request(request) if takes_effect(&request.method))
+    matches!(message, Message::Request(request) if request.method.may_have_effects())
 }
 
 /// A session, and the principal that accesses it.

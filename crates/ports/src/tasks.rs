@@ -31,7 +31,8 @@ pub struct TaskClient {
     pub capabilities: RawJson,
 }
 
-/// A request to the owner of a task, which answers with the task's state. Every request may be repeated.
+/// A request to the owner of a task, which answers with the task's state. Only the answer to `Get` has the task's
+/// result, which can be large. Every request may be repeated.
 #[derive(Clone, Debug)]
 pub enum TaskRequest {
     /// Asks for the state.

@@ -19,6 +19,16 @@ pub enum Body {
     Batch(Vec<Result<Message, InvalidMessage>>),
 }
 
+impl Body {
+    /// Returns the id of the body's only message, if that is a request.
+    pub fn request_id(&self) -> Option<RequestId> {
+        match self {
+            Self::Single(Message::Request(request)) => Some(request.id.clone()),
+            _ => None,
+        }
+    }
+}
+
 /// One JSON-RPC message.
 #[derive(Clone, Debug)]
 pub enum Message {

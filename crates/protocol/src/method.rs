@@ -146,9 +146,14 @@ impl Method {
         ) || self.may_be_of_extension()
     }
 
+    /// Whether a request of the method can have effects.
+    pub fn may_have_effects(&self) -> bool {
+        *self == Self::ToolsCall || self.may_be_of_extension()
+    }
+
     /// Whether the method may belong to an extension.
     pub fn may_be_of_extension(&self) -> bool {
-        matches!(self, Self::Other(name) if !name.starts_with("shoal/"))
+        matches!(self, Self::Other(_))
     }
 
     /// Whether the method is a notification.

@@ -161,6 +161,18 @@ impl Task {
         matches!(self.state, TaskState::Ended(_))
     }
 
+    /// Drops the result, which can be large. The status stays as it is, in both eras.
+    #[must_use]
+    pub fn without_result(mut self) -> Self {
+        if let TaskState::Ended(TaskEnd::Completed(result)) = &mut self.state {
+            *result = RawJson::from_static(match legacy::says_error(result) {
+                true => r#"{"isError":true}"#,
+                false => "{}",
+            });
+        }
+        self
+    }
+
     fn header(&self, result_type: &'static str) -> RawObject {
         let (status, message) = match &self.state {
             TaskState::Working => ("working", None),

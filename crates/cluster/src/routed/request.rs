@@ -120,6 +120,10 @@ impl GatewayRequest for Adopt {
         call.repeated |= repeated;
         gateway.adopt(to, call)
     }
+
+    fn takes_effect(&self) -> bool {
+        true
+    }
 }
 
 impl GatewayRequest for AskTask {

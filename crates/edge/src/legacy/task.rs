@@ -149,15 +149,16 @@ async fn list(
 ) -> Result<Bytes, GatewayError> {
     let asked = own.into_iter().map(async |task| {
         let found = ask(visit, &task, TaskRequest::Get).await?;
-        Ok::<_, GatewayError>(found.ok())
+        // Without the result, because many tasks may have large ones.
+        Ok::<_, GatewayError>(found.ok().map(|task| task.to_legacy()))
     });
     // Collected first, because the compiler rejects a stream of these closures.
     let asked: Vec<_> = asked.collect();
-    let found: Vec<Option<Task>> = futures::stream::iter(asked)
+    let found: Vec<Option<RawJson>> = futures::stream::iter(asked)
         .buffered(AT_ONCE)
         .try_collect()
         .await?;
-    let tasks: Vec<RawJson> = found.iter().flatten().map(Task::to_legacy).collect();
+    let tasks: Vec<RawJson> = found.into_iter().flatten().collect();
     let mut listed = RawObject::default();
     listed.set("tasks", RawJson::of(&tasks));
     Ok(response(id, &listed.to_json()))

@@ -210,6 +210,10 @@ impl TaskHandle {
                 }
                 Err(error) => {
                     not_begun(&error);
+                    // An earlier attempt may still make the task.
+                    if call.repeated {
+                        self.end().await;
+                    }
                     return None;
                 }
             }

@@ -4,36 +4,43 @@
 //! finds the next one, so news after a takeover come without polling.
 
 use std::collections::VecDeque;
-use std::future::ready;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
-use futures::{FutureExt as _, Stream, StreamExt as _};
+use futures::{FutureExt as _, StreamExt as _};
 use shoal_ports::{GatewayError, SessionGateway, SessionRef, TaskMark, TaskRequest};
 use shoal_protocol::task::Task;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{task_of, to};
+use crate::places::Place;
+use crate::state::EdgeState;
 use crate::visit::Visit;
 
 const AT_ONCE: usize = 4;
 /// The least time between two requests to an owner that cannot be reached or has no news.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// How often the watch asks about a task if its principal watches as many as it may.
+const POLL: Duration = Duration::from_secs(10);
+/// Maximum waits of one principal at this edge. Each takes some kilobytes here and at the task's owner.
+const WAITS_OF_PRINCIPAL: usize = 1024;
+
 pub(crate) struct TaskWatch {
-    gateway: Arc<dyn SessionGateway>,
-    /// States that are not reported yet.
-    due: VecDeque<Task>,
+    edge: Arc<EdgeState>,
+    /// Tasks whose state is not reported yet, with the mark of the reported one.
+    due: VecDeque<(SessionRef, Option<TaskMark>)>,
+    /// The task whose state is being read. One at a time, because a state may have a large result.
+    reading: Option<BoxFuture<'static, (Watched, Option<Task>)>>,
     /// One wait for each running task.
-    waits: FuturesUnordered<BoxFuture<'static, News>>,
+    waits: FuturesUnordered<BoxFuture<'static, Option<Watched>>>,
 }
 
-/// A task with its new state. `None` if the listener can no longer see the task.
-type News = (SessionRef, Option<Task>);
+/// A task with the mark of the state that was reported.
+type Watched = (SessionRef, Option<TaskMark>);
 
 impl TaskWatch {
     /// Starts to watch those tasks of `ids` that the caller may see. Removes the others from `ids`.
@@ -41,94 +48,107 @@ impl TaskWatch {
         let gateway = &visit.edge.gateway;
         let tasks = ids.iter().filter_map(|id| task_of(id.clone()));
         let asked: Vec<_> = tasks
-            .map(|task| look(Arc::clone(gateway), to(visit, task)))
+            .map(|task| can_see(Arc::clone(gateway), to(visit, task)))
             .collect();
-        let found: Vec<(SessionRef, Looked)> = futures::stream::iter(asked)
+        let due: VecDeque<Watched> = futures::stream::iter(asked)
             .buffered(AT_ONCE)
-            .filter(|(_, looked)| ready(!matches!(looked, Looked::Unknown)))
+            .filter_map(|seen| futures::future::ready(seen.map(|to| (to, None))))
             .collect()
             .await;
-        *ids = found.iter().map(|(to, _)| to.session.to_string()).collect();
-        let mut watch = Self {
-            gateway: Arc::clone(gateway),
-            due: VecDeque::new(),
+        *ids = due.iter().map(|(to, _)| to.session.to_string()).collect();
+        Self {
+            edge: Arc::clone(visit.edge),
+            due,
+            reading: None,
             waits: FuturesUnordered::new(),
-        };
-        for (to, looked) in found {
-            match looked {
-                Looked::Task(task) => watch.saw(to, *task),
-                Looked::Unknown | Looked::Away => watch.wait(to, None),
-            }
         }
-        watch
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.due.is_empty() && self.waits.is_empty()
+        self.due.is_empty() && self.reading.is_none() && self.waits.is_empty()
     }
 
     /// Returns a task's state whenever it has changed, first the present one. Reports a finished task once.
     pub(crate) fn poll_told(&mut self, cx: &mut Context<'_>) -> Poll<Task> {
         loop {
-            if let Some(task) = self.due.pop_front() {
+            while let Poll::Ready(Some(news)) = self.waits.poll_next_unpin(cx) {
+                self.due.extend(news);
+            }
+            if self.reading.is_none() {
+                let Some(due) = self.due.pop_front() else {
+                    return Poll::Pending;
+                };
+                self.reading = Some(read(Arc::clone(&self.edge.gateway), due).boxed());
+            }
+            let Some(reading) = &mut self.reading else {
+                continue;
+            };
+            let ((to, reported), task) = ready!(reading.poll_unpin(cx));
+            self.reading = None;
+            let Some(task) = task else { continue };
+            let mark = TaskMark::of(&task);
+            if !task.is_over() {
+                self.wait(to, mark);
+            }
+            // The task may have changed back while it was being read.
+            if reported != Some(mark) {
                 return Poll::Ready(task);
             }
-            let next = Pin::new(&mut self.waits).poll_next(cx);
-            let Poll::Ready(Some((to, task))) = next else {
-                return Poll::Pending;
-            };
-            if let Some(task) = task {
-                self.saw(to, task);
-            }
         }
     }
 
-    fn saw(&mut self, to: SessionRef, task: Task) {
-        if !task.is_over() {
-            self.wait(to, Some(TaskMark::of(&task)));
-        }
-        self.due.push_back(task);
-    }
-
-    fn wait(&mut self, to: SessionRef, seen: Option<TaskMark>) {
-        let wait = wait(Arc::clone(&self.gateway), to, seen);
+    fn wait(&mut self, to: SessionRef, seen: TaskMark) {
+        let place = (self.edge.task_waits).take(&to.principal, WAITS_OF_PRINCIPAL);
+        let wait = wait(Arc::clone(&self.edge.gateway), to, seen, place);
         self.waits.push(wait.boxed());
     }
 }
 
-enum Looked {
-    Task(Box<Task>),
-    Unknown,
-    Away,
-}
-
-async fn look(gateway: Arc<dyn SessionGateway>, to: SessionRef) -> (SessionRef, Looked) {
-    let looked = match gateway.ask_task(&to, TaskRequest::Get).await {
-        Ok(task) => Looked::Task(Box::new(task)),
-        Err(GatewayError::NotFound) => Looked::Unknown,
+/// Returns the task if its caller can see it, or may see it once its owner can be reached.
+async fn can_see(gateway: Arc<dyn SessionGateway>, to: SessionRef) -> Option<SessionRef> {
+    match gateway.ask_task(&to, TaskRequest::Get).await {
+        Err(GatewayError::NotFound) => None,
         Err(error) => {
             unreadable(&to, &error);
-            Looked::Away
+            Some(to)
         }
-    };
-    (to, looked)
+        Ok(_) => Some(to),
+    }
 }
 
-/// Waits until the task differs from `seen`. The owner bounds each wait.
-async fn wait(gateway: Arc<dyn SessionGateway>, to: SessionRef, seen: Option<TaskMark>) -> News {
+/// Reads a task's state as soon as its owner can be reached. `None` if the listener can no longer see the task.
+async fn read(gateway: Arc<dyn SessionGateway>, watched: Watched) -> (Watched, Option<Task>) {
+    loop {
+        match gateway.ask_task(&watched.0, TaskRequest::Get).await {
+            Ok(task) => return (watched, Some(task)),
+            Err(GatewayError::NotFound) => return (watched, None),
+            Err(error) => unreadable(&watched.0, &error),
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// Waits until the task differs from `seen`. The owner bounds each wait. Without a `place`, asks from time to time.
+/// `None` if the listener can no longer see the task.
+async fn wait(
+    gateway: Arc<dyn SessionGateway>,
+    to: SessionRef,
+    seen: TaskMark,
+    place: Option<Place>,
+) -> Option<Watched> {
     loop {
         let asked = Instant::now();
-        let request = match seen {
-            Some(seen) => TaskRequest::Watch { seen },
-            None => TaskRequest::Get,
+        let (request, pause) = match &place {
+            Some(_) => (TaskRequest::Watch { seen }, PAUSE),
+            None => (TaskRequest::Get, POLL),
         };
         match gateway.ask_task(&to, request).await {
-            Ok(task) if seen != Some(TaskMark::of(&task)) => return (to, Some(task)),
+            Ok(task) if seen != TaskMark::of(&task) => return Some((to, Some(seen))),
             Ok(_) => {}
-            Err(GatewayError::NotFound) => return (to, None),
+            Err(GatewayError::NotFound) => return None,
             Err(error) => unreadable(&to, &error),
         }
-        sleep_until(asked + PAUSE).await;
+        sleep_until(asked + pause).await;
     }
 }
 

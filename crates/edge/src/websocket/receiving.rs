@@ -25,7 +25,6 @@ use crate::modern;
 use crate::permit::RequestPermit;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
-use crate::visit::request_id;
 
 const SESSION_MEMBER: &str = "mcpSessionId";
 /// The bytes of a control frame besides its payload.
@@ -145,7 +144,7 @@ impl Arrived {
         let limits = &client.edge.config.limits;
         let mut permit = RequestPermit::admit(&client.edge.load, &client.principal, limits)
             .map_err(|why| {
-                let id = visit.parse(text).ok().and_then(|body| request_id(&body));
+                let id = visit.parse(text).ok().and_then(|body| body.request_id());
                 Refused::of(id, why)
             })?;
         permit.room = room;

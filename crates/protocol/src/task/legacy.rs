@@ -174,7 +174,7 @@ impl Task {
     }
 }
 
-fn says_error(result: &RawJson) -> bool {
+pub(super) fn says_error(result: &RawJson) -> bool {
     let said = result.member("isError");
     said.is_some_and(|said| said.as_str() == "true")
 }

@@ -10,7 +10,7 @@ use shoal_protocol::{
     RpcError,
 };
 
-use super::call::{headers_in, headers_out, ledger_in, ledger_out, repeat_in};
+use super::call::{headers_in, headers_out, ledger_in, ledger_out};
 use super::outcome::{answer_in, answer_out, error_in, error_out};
 use super::trace::{trace_in, trace_out};
 use super::{sixteen, trusted};
@@ -35,7 +35,6 @@ pub(crate) fn deliver_out(to: &SessionRef, post: Post, relayed: bool) -> wire::D
         members,
         trace: trace_out(to.trace.as_ref()),
         hinted: to.hinted,
-        plan: None,
         headers: headers_out(&to.headers),
         grant: to.grant.as_ref().map(|grant| grant_out(grant)),
         binding: post.binding.map(|binding| wire::Binding {
@@ -56,14 +55,10 @@ pub(crate) fn deliver_in(said: wire::Deliver) -> Result<(SessionRef, Post), Malf
         }
     };
     let mut to = session_in(said.session, said.principal, said.trace, said.hinted);
-    let plan = said.plan.filter(|plan| plan.answer.is_none());
-    let binding = match (said.binding, plan) {
-        (Some(binding), _) => Some(binding_in(binding.worker, binding.ledger)?),
-        (None, Some(plan)) if repeat_in(plan.durability) == Repeat::Never => {
-            Some(binding_in(plan.worker, plan.ledger)?)
-        }
-        (None, _) => None,
-    };
+    let binding = said
+        .binding
+        .map(|binding| binding_in(binding.worker, binding.ledger))
+        .transpose()?;
     let post = Post {
         body,
         delivery: DeliveryId::from_bytes(sixteen(&said.delivery, "delivery id")?),
@@ -93,7 +88,10 @@ fn grant_in(said: wire::Grant) -> Grant {
     }
 }
 
-fn binding_in(worker: String, ledger: Option<types::Ledger>) -> Result<Binding, Malformed> {
+pub(super) fn binding_in(
+    worker: String,
+    ledger: Option<types::Ledger>,
+) -> Result<Binding, Malformed> {
     if worker.is_empty() {
         return Err(Malformed("binding: it names no worker"));
     }

@@ -1,14 +1,14 @@
 use bytes::Bytes;
 use shoal_ports::{
-    AdoptCall, Binding, CallId, ClientInfo, Route, SessionId, SessionRef, SessionTasks, TaskAnswer,
-    TaskClient, TaskMark, TaskRequest, WorkerId,
+    AdoptCall, CallId, ClientInfo, Route, SessionId, SessionRef, SessionTasks, TaskAnswer,
+    TaskClient, TaskMark, TaskRequest,
 };
 use shoal_protocol::task::{InputRequest, Task, TaskEnd, TaskState};
 use shoal_protocol::{Method, RawJson};
 
-use super::call::{headers_in, headers_out, ledger_in, ledger_out, repeat_in, repeat_out};
+use super::call::{headers_in, headers_out, ledger_out, repeat_in, repeat_out};
 use super::outcome::{answer_in, answer_out};
-use super::post::{request_in, request_out, session_in};
+use super::post::{binding_in, request_in, request_out, session_in};
 use super::trace::trace_out;
 use super::{sixteen, trusted};
 use crate::error::Malformed;
@@ -65,10 +65,7 @@ pub(crate) fn adopt_in(said: wire::Adopt) -> Result<(SessionRef, AdoptCall), Mal
             hold: None,
             rule: said.rule.map(Into::into),
         },
-        binding: Binding {
-            worker: WorkerId::new(said.worker),
-            ledger: said.ledger.map(ledger_in),
-        },
+        binding: binding_in(said.worker, said.ledger)?,
         client: TaskClient {
             client_info: said.client_info.map(|info| ClientInfo::new(trusted(info))),
             capabilities: trusted(said.capabilities),

@@ -14,14 +14,13 @@ use shoal_ports::{
     Announcement, Call, CallFailure, DeliveryId, GatewayError, NodeId, NodeInfo, OpenSession,
     Opened, Post, Principal, Repeat, SessionId, StreamItem, WorkerId, WorkerLoad,
 };
-use shoal_protocol::{Body, Message};
 use tokio::time::Instant;
 
 use self::strategies::{
     binding, body, call, catalog, event, event_id, failure, grant, headers, item, outcome, refusal,
-    repeat, request, revision, text, trace, transport,
+    request, revision, text, trace, transport,
 };
-use super::call::{call_in, call_out, ledger_out, repeat_out};
+use super::call::{call_in, call_out};
 use super::catalog::{announcement_in, announcement_out, load_in, load_out};
 use super::event::{event_in, event_out};
 use super::gateway::{
@@ -135,23 +134,6 @@ proptest! {
         same(&back_to, &to);
         assert_eq!(back_to.grant, to.grant);
         same(&back, &post);
-    }
-
-    /// Edges of versions 4 and 5 send a plan. Nodes use only its worker, and only if the request
-    /// runs once.
-    #[test]
-    fn plans_of_earlier_edges(request in request(), binding in binding(), repeat in repeat()) {
-        let body = Body::Single(Message::Request(request));
-        let to = session_in("s".to_owned(), "alice".to_owned(), None, false);
-        let mut said = deliver_out(&to, Post::new(body), false);
-        said.plan = Some(node::Plan {
-            durability: repeat_out(repeat).into(),
-            worker: binding.worker.to_string(),
-            ledger: binding.ledger.map(ledger_out),
-            ..node::Plan::default()
-        });
-        let (_, post) = deliver_in(through(&said)).unwrap();
-        assert_eq!(post.binding, (repeat == Repeat::Never).then_some(binding));
     }
 
     #[test]

@@ -7,10 +7,11 @@ pub(crate) const HIGHEST: u32 = 6;
 pub(crate) const BATCHES: u32 = 2;
 /// Adds calls' requests for session state.
 pub(crate) const STATE: u32 = 3;
+/// Added plans of edges in deliveries, until version 5.
+const PLANS: u32 = 4;
 /// Adds reports that the tool of a cancelled or timed-out call has stopped.
 pub(crate) const STOPS: u32 = 5;
-/// Adds bindings: edges bind calls to workers, and the session's owner plans them. In versions 4
-/// and 5, edges sent plans.
+/// Adds bindings: edges bind calls to workers, and the session's owner plans them.
 pub(crate) const BINDINGS: u32 = 6;
 /// Adds typed requests about tasks, and about the end of calls.
 pub(crate) const TASKS: u32 = 6;
@@ -19,6 +20,16 @@ pub(crate) fn own(config: &LinkConfig) -> Versions {
     Versions {
         lowest: LOWEST,
         highest: config.max_version.clamp(LOWEST, HIGHEST),
+    }
+}
+
+/// Lowers what an edge of versions 4 and 5 offers. There, edges send a plan in place of the caller's grant, and this
+/// release plans itself.
+pub(crate) fn without_plans(theirs: Versions) -> Versions {
+    let plans = (PLANS..BINDINGS).contains(&theirs.highest);
+    Versions {
+        highest: if plans { PLANS - 1 } else { theirs.highest },
+        ..theirs
     }
 }
 
@@ -71,7 +82,7 @@ impl Peer {
 
 #[cfg(test)]
 mod tests {
-    use super::{Peer, Versions, negotiate};
+    use super::{Peer, Versions, negotiate, without_plans};
     use crate::LinkConfig;
 
     fn versions(lowest: u32, highest: u32) -> Option<Versions> {
@@ -89,6 +100,14 @@ mod tests {
         assert_eq!(negotiate(&newest, versions(2, 9)), Ok(6));
         assert_eq!(negotiate(&pinned, versions(1, 2)), Ok(1));
         assert_eq!(negotiate(&newest, versions(1, 1)), Ok(1));
+    }
+
+    #[test]
+    fn an_edge_that_would_send_plans_speaks_an_older_version() {
+        for (offered, spoken) in [(3, 3), (4, 3), (5, 3), (6, 6), (7, 6)] {
+            let theirs = versions(1, offered).map(without_plans);
+            assert_eq!(negotiate(&LinkConfig::default(), theirs), Ok(spoken));
+        }
     }
 
     #[test]

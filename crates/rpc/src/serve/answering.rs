@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use shoal_ports::{Delivered, EventStream, GatewayError, Opened, SessionTasks, StreamItem};
-use shoal_protocol::EventId;
 use shoal_protocol::task::Task;
+use shoal_protocol::{EventId, RequestId, response};
 
 use super::drive::ServedRequests;
 use super::served_request::ServedRequest;
@@ -66,19 +66,30 @@ impl Answering {
         full
     }
 
+    /// Refuses a request that nodes of the edge's release send in another form than this one.
+    pub(super) fn of_other_release(self) {
+        self.failed(GatewayError::Unavailable {
+            reason: "the task's session node has a newer release than the edge".to_owned(),
+            retry_after: RETRY_AFTER,
+        });
+    }
+
     /// With `once`, the edge must not repeat the delivery. The answer is therefore sent even if the queue is full.
     pub(super) async fn delivered(
         self,
         delivered: Option<Result<Delivered, GatewayError>>,
+        request: Option<RequestId>,
         once: bool,
     ) {
         let flight = self.number;
         match delivered {
             Some(Ok(Delivered::Json(text))) if once => self.end(Frame::Json(Json { flight, text })),
             Some(Ok(Delivered::Json(text))) => self.with_room(Frame::Json(Json { flight, text })),
-            Some(Ok(Delivered::Task(_))) if self.version < versions::TASKS => {
-                let what = "the edge's release does not know a call that runs as a task";
-                self.failed(GatewayError::Internal(what.to_owned()));
+            // An older edge passes the response on as it is.
+            Some(Ok(Delivered::Task(task))) if self.version < versions::TASKS => {
+                let id = request.unwrap_or_else(|| RequestId::from_number(0));
+                let text = response(&id, &task.to_legacy_created());
+                self.end(Frame::Json(Json { flight, text }));
             }
             Some(Ok(Delivered::Task(task))) => self.end(Frame::Task(task_out(flight, task))),
             Some(Ok(Delivered::Accepted)) => self.end(Frame::Accepted(Accepted { flight })),

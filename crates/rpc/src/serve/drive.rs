@@ -20,7 +20,7 @@ use crate::link::events::LinkEvents;
 use crate::link::inbox::Inbox;
 use crate::link::meter::Up;
 use crate::link::outbox::Outbox;
-use crate::link::versions::Peer;
+use crate::link::versions::{self, Peer};
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::node::v1::{EdgeFrame, SessionFrame};
 
@@ -101,12 +101,17 @@ impl Drive {
                 let Some(answering) = self.answer(flight)? else {
                     return Ok(());
                 };
+                // An older edge sends requests about tasks as messages to the task's session.
+                if self.version < versions::TASKS && to.session.is_task() {
+                    answering.of_other_release();
+                    return Ok(());
+                }
                 let gateway = self.shared.gateways.of(relayed);
-                let once = post.is_bound();
+                let (once, request) = (post.is_bound(), post.body.request_id());
                 // Boxed, because a Tokio task's future moves several times before it runs.
                 tokio::spawn(Box::pin(async move {
                     let delivered = answering.wait(gateway.deliver(&to, post)).await;
-                    answering.delivered(delivered, once).await;
+                    answering.delivered(delivered, request, once).await;
                 }));
             }
             Frame::Listen(said) => {

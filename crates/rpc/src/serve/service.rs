@@ -42,7 +42,8 @@ impl NodeLink for NodeService {
             let text = format!("this is the node {}, not {}", shared.node, hello.to);
             return Err(Status::failed_precondition(text));
         }
-        let peer = handshake::accept(config, hello.versions, hello.limits, &mut inbox, &outbox)?;
+        let offered = hello.versions.map(versions::without_plans);
+        let peer = handshake::accept(config, offered, hello.limits, &mut inbox, &outbox)?;
         outbox.push_now(session_frame::Frame::Welcome(Welcome {
             version: peer.version,
             node: shared.node.to_string(),

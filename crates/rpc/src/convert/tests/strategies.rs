@@ -275,13 +275,6 @@ pub(super) fn binding() -> impl Strategy<Value = Binding> {
     })
 }
 
-pub(super) fn repeat() -> impl Strategy<Value = Repeat> {
-    any::<bool>().prop_map(|safe| match safe {
-        true => Repeat::Safe,
-        false => Repeat::Never,
-    })
-}
-
 pub(super) fn event_id() -> impl Strategy<Value = EventId> {
     any::<(u32, u32, u64)>().prop_map(|(epoch, stream, sequence)| EventId {
         epoch,

@@ -31,7 +31,11 @@ impl Node {
         in_task(async move {
             let live = node.find_or_open(&to, &call).await?;
             node.take_in(&live, &to, call).await?;
-            node.task_now(&to).await
+            // The task exists now. Errors other than `Unreachable` would deny that.
+            let gone = || GatewayError::Unreachable {
+                reason: "the task's session has moved".to_owned(),
+            };
+            live.task().map(Task::without_result).ok_or_else(gone)
         })
         .await
     }

@@ -25,8 +25,8 @@ impl Node {
         if !to.session.is_task() {
             return Err(GatewayError::NotFound);
         }
-        match request {
-            TaskRequest::Get => self.task_now(to).await,
+        let task = match request {
+            TaskRequest::Get => return self.task_now(to).await,
             TaskRequest::Watch { seen } => self.watch_task(to, seen).await,
             TaskRequest::Answer {
                 answers,
@@ -43,10 +43,11 @@ impl Node {
                 in_task(answering).await
             }
             TaskRequest::Cancel => self.cancel_task(to).await,
-        }
+        };
+        task.map(Task::without_result)
     }
 
-    pub(super) async fn task_now(self: &Arc<Self>, to: &SessionRef) -> Result<Task, GatewayError> {
+    async fn task_now(self: &Arc<Self>, to: &SessionRef) -> Result<Task, GatewayError> {
         let (_, task) = self.read_live(to, LiveSession::task).await?;
         Ok(task)
     }

@@ -32,8 +32,9 @@ const (
 // side picks the highest common version and sends it in its welcome; both sides use it from then on. Without a common
 // version, the accepting side ends the RPC with FAILED_PRECONDITION and a text that names both ranges.
 //
-// Version 1: everything but the following. Version 2: batches. Version 3: `State` events on worker links. Version 4: plans
-// of edges in deliveries. Version 5: reports that the tool of a stopped call has stopped.
+// Version 1: everything but the following. Version 2: batches. Version 3: `State` events on worker links. Version 5:
+// reports that the tool of a stopped call has stopped. Version 6: bindings of calls to workers, and typed requests about
+// tasks and the end of calls. Versions 4 and 5 had plans of edges, so session nodes speak version 3 with such edges.
 type Versions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The lowest supported version; at least 1.
