@@ -8,8 +8,8 @@ use futures::future::join_all;
 use serde_json::Value;
 use shoal_ports::{
     Binding, Call, CallFailure, CallId, CallPlan, Caller, Dispatcher, Drawn, Expected, ListScope,
-    Planning, ResourceUpdated, RunningCall, ServerFacts, SessionId, SessionRef, SettledFacts,
-    Starting, WorkerId, at_once, later,
+    MayStart, Planning, ResourceUpdated, RunningCall, ServerFacts, SessionId, SessionRef,
+    SettledFacts, Starting, WorkerId, at_once, later,
 };
 use shoal_protocol::task::TaskSupport;
 use shoal_protocol::{Body, Era, Method, RawJson, Request, RpcError, code};
@@ -135,7 +135,7 @@ impl Dispatcher for Dispatch {
             return at_once(Ok(running));
         }
         if let (true, Era::Legacy, Some(route)) = (
-            plan.call.asks_first,
+            plan.call.may_start == MayStart::IfApproved,
             plan.call.caller.revision.era(),
             &plan.route,
         ) {

@@ -82,7 +82,7 @@ impl InFlight {
             since: Instant::now(),
             trace: call.trace.clone(),
             state: Mutex::new(CallEntryState {
-                worker: call.worker.clone(),
+                worker: call.binding.as_ref().map(|to| to.worker.clone()),
                 ..CallEntryState::default()
             }),
             stop: Stop::default(),

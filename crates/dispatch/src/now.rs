@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{Call, CallPlan, Route, RunningCall};
+use shoal_ports::{Call, CallPlan, MayStart, Route, RunningCall};
 use shoal_protocol::Era;
 use shoal_telemetry::audit;
 use shoal_telemetry::metrics::{self, CountedOutcome, metrics};
@@ -27,12 +27,12 @@ impl Dispatch {
             route,
             worker,
         } = plan;
-        if call.asks_first {
+        if call.may_start != MayStart::Yes {
             return None;
         }
-        let planned = worker.as_ref().map(|binding| &binding.worker);
         let view = self.shared.view();
-        let member = view.member(call.worker.as_ref().or(planned)?)?;
+        let binding = call.binding.as_ref().or(worker.as_ref())?;
+        let member = view.member(&binding.worker)?;
         let here = member.worker.here()?;
         let route = route.as_ref()?;
         let wanted = Wanted {

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use shoal_ports::{
-    Binding, Call, CallFailure, CallOutcome, CallPlan, Planning, Repeat, Route, WorkerId, at_once,
-    later,
+    Binding, Call, CallFailure, CallOutcome, CallPlan, MayStart, Planning, Repeat, Route, WorkerId,
+    at_once, later,
 };
 use shoal_protocol::{Era, Index, RawJson};
 use shoal_telemetry::metrics::{ShedReason, metrics};
@@ -172,8 +172,8 @@ impl Dispatch {
         if let Some(check) = routed.unchecked.take() {
             return Finding::Check(check, routed);
         }
-        let worker = match &call.worker {
-            Some(worker) => {
+        let worker = match &call.binding {
+            Some(Binding { worker, .. }) => {
                 if let Some(reason) = elsewhere(view, worker, &routed.route) {
                     let failure = CallFailure::WorkerAway { reason };
                     return Finding::Done(Err(CallOutcome::Failed(failure)));
@@ -277,7 +277,11 @@ impl Found {
         CallPlan {
             call: Call {
                 repeat: self.repeat,
-                asks_first: self.asks,
+                may_start: match (call.may_start, self.asks) {
+                    (MayStart::No, _) => MayStart::No,
+                    (_, true) => MayStart::IfApproved,
+                    (_, false) => MayStart::Yes,
+                },
                 ..call
             },
             route: Some(self.route),

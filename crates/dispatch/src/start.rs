@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use shoal_ports::{
-    Attach, Binding, Call, CallFailure, CallOutcome, CallPlan, Caller, Repeat, Route, RunningCall,
-    WorkerId,
+    Attach, Binding, Call, CallFailure, CallOutcome, CallPlan, Caller, MayStart, Repeat, Route,
+    RunningCall, WorkerId,
 };
 use shoal_protocol::{Era, Method, RawJson, RpcError};
 use shoal_telemetry::metrics::{RetryReason, metrics};
@@ -118,7 +118,7 @@ impl Dispatch {
         let mut given = Given::default();
         let mut agreed = Agreed::No;
         let (route, asks) = match route {
-            Some(route) => (route, call.asks_first),
+            Some(route) => (route, call.may_start == MayStart::IfApproved),
             None => {
                 match continued(&self.shared, &call, place).await {
                     Ok(None) => {}
@@ -166,7 +166,7 @@ impl Dispatch {
             return Ok(ask(&request, &call, &route.pool, worker.as_ref()));
         }
         let agreed = call
-            .worker
+            .binding
             .is_some()
             .then(|| (call.clone(), route.pool.clone()));
         request.is_answer = agreed.is_some();
@@ -230,8 +230,8 @@ impl Dispatch {
     ) -> Result<Resumed, CallFailure> {
         let journaled = call.repeat == Repeat::Never;
         // If its worker has reported an event, a person has approved the call.
-        let asks = call.asks_first && after == 0 && !call.attach_only;
-        let Some(worker) = call.worker.clone() else {
+        let asks = call.may_start == MayStart::IfApproved && after == 0;
+        let Some(worker) = call.binding.as_ref().map(|to| to.worker.clone()) else {
             if journaled {
                 return Err(unknown("its journal names no worker".to_owned()));
             }
@@ -271,13 +271,15 @@ impl Dispatch {
         if journaled {
             return Err(gone);
         }
-        call.worker = None;
+        call.binding = None;
         self.start_anywhere(call, asks).await
     }
 
     async fn start_anywhere(&self, mut call: Call, asks: bool) -> Result<Resumed, CallFailure> {
         if !asks {
-            call.asks_first = false;
+            if call.may_start == MayStart::IfApproved {
+                call.may_start = MayStart::Yes;
+            }
             let started = self.start_legacy(call, None).await;
             return started.map(Resumed::Running);
         }
@@ -312,7 +314,7 @@ impl Dispatch {
         let purpose = self.purpose(call);
         let mut call = call.clone();
         if call.repeat != Repeat::Never {
-            call.worker = None;
+            call.binding = None;
         }
         let mut origin = Origin::new(call, route, &self.shared);
         origin.attempted(&member, span);
@@ -338,7 +340,7 @@ impl Dispatch {
             let params = call.params.as_ref().map(RawJson::index);
             match self.route(&view, &Access::granted(), &call, trusted, params.as_ref()) {
                 Ok(routed) => Some(routed.route),
-                Err(_) if call.attach_only => None,
+                Err(_) if call.may_start == MayStart::No => None,
                 Err(RouteError::NotReady(failure)) => return Err(not_taken(worker, &failure)),
                 Err(answer) => {
                     refused = Some(refuse(&view, &call, answer));
@@ -346,7 +348,9 @@ impl Dispatch {
                 }
             }
         };
-        call.attach_only |= refused.is_some();
+        if refused.is_some() {
+            call.may_start = MayStart::No;
+        }
         let route = route.unwrap_or_else(|| {
             let member = self.shared.view().member(worker).cloned();
             let pool = member.map_or_else(Arc::default, |member| member.pool.clone());
@@ -367,11 +371,11 @@ impl Dispatch {
                     (metrics().pools).retried(&not_started.pool, RetryReason::Busy);
                     tokio::time::sleep(retry_after).await;
                     // A refusal is final for a ledger number, so the call gets a new one.
-                    call.ledger = self.shared.view().ledger(worker);
+                    call.rebind(self.shared.view().ledger(worker));
                 }
                 // With a ledger, the worker also refuses any start that is still on its way.
                 failure @ (CallFailure::NotExecuted { .. } | CallFailure::Overloaded { .. })
-                    if call.ledger.is_some() =>
+                    if call.binding.as_ref().is_some_and(|to| to.ledger.is_some()) =>
                 {
                     return Err(failure);
                 }

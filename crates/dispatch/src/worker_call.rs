@@ -292,13 +292,13 @@ impl WorkerCall {
             match self.place().await {
                 Ok(()) => return Ok(()),
                 Err(CallFailure::Overloaded { retry_after, .. })
-                    if self.origin.call.worker.is_some()
+                    if self.origin.call.binding.is_some()
                         && Instant::now() + retry_after < deadline
                         && !self.handle.is_cancelled() =>
                 {
                     tokio::time::sleep(retry_after).await;
                     // A refusal is final for a ledger number, so the call gets a new one.
-                    self.origin.call.ledger = self.member.worker.ledger();
+                    self.origin.call.rebind(self.member.worker.ledger());
                 }
                 Err(failure @ CallFailure::Superseded { .. }) => {
                     self.handle.superseded();
@@ -347,7 +347,7 @@ impl WorkerCall {
     }
 
     fn may_repeat_after(&self, failure: &CallFailure) -> bool {
-        if self.origin.call.worker.is_some() || self.handle.is_cancelled() {
+        if self.origin.call.binding.is_some() || self.handle.is_cancelled() {
             return false;
         }
         match failure.retry() {

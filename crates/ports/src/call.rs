@@ -6,8 +6,8 @@ use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError, Tra
 use tokio::time::Instant;
 
 use crate::{
-    Bound, CallEvents, CallId, ClientInfo, Epoch, ForwardedHeaders, Grant, Kind, LedgerNumber,
-    Principal, Repeat, Retry, SessionId, StateRequest, WorkerId,
+    Binding, Bound, CallEvents, CallId, ClientInfo, Epoch, ForwardedHeaders, Grant, Kind,
+    LedgerNumber, Principal, Repeat, Retry, SessionId, StateRequest, WorkerId,
 };
 
 /// A request to run on a worker, or a list method for the dispatcher.
@@ -32,17 +32,33 @@ pub struct Call {
     /// The span that is the call's parent.
     pub trace: Option<TraceContext>,
     /// The only worker that may run the call, if bound.
-    pub worker: Option<WorkerId>,
-    /// The worker's ledger number when the call was bound. Without this number, the worker's refusals are not final.
-    pub ledger: Option<LedgerNumber>,
-    /// Whether the worker must not start the call, only attach to it, because the call was cancelled. A worker that
-    /// does not know the call refuses it, and also refuses a later start.
-    pub attach_only: bool,
-    /// Whether the dispatcher must ask a person before the call starts.
-    pub asks_first: bool,
+    pub binding: Option<Binding>,
+    /// Whether the call may start.
+    pub may_start: MayStart,
     /// The session owner's epoch. Workers refuse an epoch lower than one they know. `None` without a session, and from
     /// older releases.
     pub epoch: Option<Epoch>,
+}
+
+impl Call {
+    /// Gives a bound call a newer ledger number of its worker.
+    pub fn rebind(&mut self, ledger: Option<LedgerNumber>) {
+        if let Some(binding) = &mut self.binding {
+            binding.ledger = ledger;
+        }
+    }
+}
+
+/// Whether a call may start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MayStart {
+    /// The call may start.
+    Yes,
+    /// The dispatcher must ask a person first.
+    IfApproved,
+    /// The call was cancelled or refused, so a worker may only attach to it. A worker that does not know the call
+    /// refuses it, and also refuses a later start.
+    No,
 }
 
 /// The client behind a call.

@@ -73,7 +73,7 @@ pub use backoff::Backoff;
 pub use binding::{Binding, Bound, Drawn, LedgerNumber};
 pub use call::{
     Answered, AskId, Call, CallControl, CallEvent, CallEventKind, CallFailure, CallOutcome, Caller,
-    LogFilter, RunningCall, answered,
+    LogFilter, MayStart, RunningCall, answered,
 };
 pub use call_events::CallEvents;
 pub use catalog::{PoolCatalog, RawObjectOrEmpty, Repeat, ServerFacts, SettledFacts};

@@ -52,9 +52,8 @@ impl CallPlan {
 
     /// Binds the call to the planned worker.
     pub fn bind(&mut self) {
-        if let Some(Binding { worker, ledger }) = self.worker.take() {
-            self.call.worker = Some(worker);
-            self.call.ledger = ledger;
+        if let Some(binding) = self.worker.take() {
+            self.call.binding = Some(binding);
         }
     }
 }

@@ -53,8 +53,9 @@ pub trait Worker: Send + Sync + 'static {
     /// Starts a call, or attaches to a known one from its beginning.
     ///
     /// The worker remembers journaled calls under its latest [ledger](Self::ledger) numbers, and
-    /// does not run a call that it accepted before or may have forgotten. A refusal is final for
-    /// the ledger number that the call was bound with.
+    /// does not run a call that it accepted before or may have forgotten. `ledger` is the number
+    /// from when the call was bound, or from before this attempt if it is not bound. A refusal is
+    /// final for this number; without a number, it is not final.
     ///
     /// If the connection breaks before the worker confirms, the call may run. Then its events end
     /// without `Finished`, and it has no [reader](crate::CallControl::reader): [start it
@@ -63,14 +64,22 @@ pub trait Worker: Send + Sync + 'static {
     /// # Errors
     /// `Overloaded` or `NotExecuted` if the call was not executed; `OutcomeUnknown` if it may have
     /// run; `Superseded` if the worker knows a later session owner.
-    async fn start(&self, call: Call) -> Result<RunningCall, CallFailure>;
+    async fn start(
+        &self,
+        call: Call,
+        ledger: Option<LedgerNumber>,
+    ) -> Result<RunningCall, CallFailure>;
 
     /// Starts a call that may have reached the worker before.
     ///
     /// # Errors
     /// As for [`start`](Self::start). A failure to send counts as a broken connection.
-    async fn start_again(&self, call: Call) -> Result<RunningCall, CallFailure> {
-        self.start(call).await
+    async fn start_again(
+        &self,
+        call: Call,
+        ledger: Option<LedgerNumber>,
+    ) -> Result<RunningCall, CallFailure> {
+        self.start(call, ledger).await
     }
 
     /// Returns the worker if it runs in this process.
@@ -143,7 +152,11 @@ pub trait WorkerHere {
     ///
     /// # Errors
     /// As for [`Worker::start`], which the caller then tries instead.
-    fn start_now(&self, call: Call) -> Result<RunningCall, CallFailure>;
+    fn start_now(
+        &self,
+        call: Call,
+        ledger: Option<LedgerNumber>,
+    ) -> Result<RunningCall, CallFailure>;
 }
 
 /// The workers that calls can run on.

@@ -21,7 +21,11 @@ fn link(criterion: &mut Criterion) {
             let mut call = template.clone();
             call.id = CallId::generate();
             call.deadline = tokio::time::Instant::now() + Duration::from_secs(60);
-            let mut running = pair.worker.start(call).await.expect("it refuses nothing");
+            let mut running = pair
+                .worker
+                .start(call, None)
+                .await
+                .expect("it refuses nothing");
             running.events.next().await.expect("it answers")
         })
     };

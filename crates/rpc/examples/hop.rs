@@ -43,7 +43,7 @@ async fn run(worker: &Arc<dyn Worker>, calls: usize, at_once: usize) {
                 let mut call = template.clone();
                 call.id = CallId::generate();
                 call.deadline = tokio::time::Instant::now() + Duration::from_secs(60);
-                if let Ok(mut running) = worker.start(call).await {
+                if let Ok(mut running) = worker.start(call, None).await {
                     running.events.next().await;
                 }
             }

@@ -29,8 +29,8 @@ pub(crate) use start::brought_by;
 use bytes::Bytes;
 use shoal_ports::{
     AskId, Binding, Call, CallFailure, CallId, CallOutcome, CallPlan, Delivered, DeliveryId,
-    Dispatcher, GatewayError, JournalEntry, JournaledCall, RunningCall, SessionTransport, Starting,
-    Store, later,
+    Dispatcher, GatewayError, JournalEntry, JournaledCall, MayStart, RunningCall, SessionTransport,
+    Starting, Store, later,
 };
 use shoal_protocol::{
     EventId, Method, Outcome, RawJson, RequestId, Revision, TraceContext, error_response, response,
@@ -97,8 +97,7 @@ impl OpenCall {
     }
 
     pub(crate) fn rebind(&mut self, binding: Binding) {
-        self.call.ledger = binding.ledger;
-        self.call.worker = Some(binding.worker);
+        self.call.binding = Some(binding);
     }
 
     pub(crate) fn to_journal(&self) -> JournaledCall {
@@ -110,11 +109,12 @@ impl OpenCall {
 }
 
 fn entry_of(call: &Call, request: &RequestId, brought: Option<&TraceContext>) -> JournalEntry {
+    let binding = call.binding.as_ref();
     JournalEntry {
         call: call.id,
         request: request.clone(),
-        worker: call.worker.clone(),
-        ledger: call.ledger,
+        worker: binding.map(|binding| binding.worker.clone()),
+        ledger: binding.and_then(|binding| binding.ledger),
         start: start::of(call, brought),
     }
 }
@@ -155,11 +155,10 @@ impl CallDriver {
             return self.dispatcher.start(&in_flight.plan);
         }
         let dispatcher = self.dispatcher.clone();
-        let call = Call {
-            // The dispatcher may find a cancelled or refused call at its worker, but must not start it.
-            attach_only: in_flight.plan.call.attach_only || in_flight.slot.is_cancelled(),
-            ..in_flight.plan.call.clone()
-        };
+        let mut call = in_flight.plan.call.clone();
+        if in_flight.slot.is_cancelled() {
+            call.may_start = MayStart::No;
+        }
         later(async move { dispatcher.resume(call, 0).await })
     }
 
@@ -304,9 +303,7 @@ impl InFlight {
     }
 
     fn unbind(&mut self) {
-        let ledger = self.plan.call.ledger.take();
-        let worker = self.plan.call.worker.take();
-        self.plan.worker = worker.map(|worker| Binding { worker, ledger });
+        self.plan.worker = self.plan.call.binding.take();
     }
 
     fn begins_here(&mut self) {
@@ -340,7 +337,14 @@ impl InFlight {
     }
 
     fn started(&mut self, running: &RunningCall) {
-        self.plan.call.worker.clone_from(&running.worker);
+        let ledger = self
+            .plan
+            .call
+            .binding
+            .take()
+            .and_then(|binding| binding.ledger);
+        let worker = running.worker.clone();
+        self.plan.call.binding = worker.map(|worker| Binding { worker, ledger });
         self.slot.started(running.control.clone());
     }
 }

@@ -21,7 +21,7 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use parking_lot::{Mutex, RwLock};
 use shoal_ports::{
-    Announcement, Attach, Call, CallFailure, CallId, LedgerNumber, OwnLists, Repeat,
+    Announcement, Attach, Call, CallFailure, CallId, LedgerNumber, MayStart, OwnLists, Repeat,
     ResourceUpdated, RunningCall, SessionId, Worker, WorkerHere, WorkerId, WorkerLoad,
 };
 use shoal_protocol::{RpcError, TraceContext};
@@ -146,13 +146,18 @@ impl WorkerRuntime {
         self.draining.load(Ordering::Acquire)
     }
 
-    fn begin(&self, mut call: Call, first_turn: FirstTurn) -> Result<BegunCall, CallFailure> {
+    fn begin(
+        &self,
+        mut call: Call,
+        ledger: Option<LedgerNumber>,
+        first_turn: FirstTurn,
+    ) -> Result<BegunCall, CallFailure> {
         // Checked first, because a former session owner must not take the call from its successor.
         self.fences.hear(&call.caller, call.epoch)?;
         let form = self.forms.read().enter(call.caller.session.as_ref());
         self.make_room(&form, &call);
-        Ok(match self.enter(&form, &call, first_turn)? {
-            Entered::Known(record) if record.is_withdrawn() && !call.attach_only => {
+        Ok(match self.enter(&form, &call, ledger, first_turn)? {
+            Entered::Known(record) if record.is_withdrawn() && call.may_start != MayStart::No => {
                 let reason = "an earlier delivery of the call is being cancelled";
                 return Err(CallFailure::not_executed(reason));
             }
@@ -185,7 +190,7 @@ impl WorkerRuntime {
     /// enters the ledger: a refusal there is final, and the locked entry would keep the removed
     /// call from leaving.
     fn make_room(&self, form: &Form, call: &Call) {
-        let is_new = || !call.attach_only && self.ledger.find(call.id).is_none();
+        let is_new = || call.may_start != MayStart::No && self.ledger.find(call.id).is_none();
         if form.admission.are_full() && is_new() && self.refusal(form, call).is_none() {
             form.pool.displace(call);
         }
@@ -195,6 +200,7 @@ impl WorkerRuntime {
         &self,
         form: &EnteredForm,
         call: &Call,
+        ledger: Option<LedgerNumber>,
         first_turn: FirstTurn,
     ) -> Result<Entered<Permit>, CallFailure> {
         let admit = || {
@@ -211,7 +217,7 @@ impl WorkerRuntime {
         };
         match (first_turn, call.repeat) {
             (FirstTurn::Here, Repeat::Safe) => self.ledger.enter_later(call, admit),
-            _ => self.ledger.enter(call, admit),
+            _ => self.ledger.enter(call, ledger, admit),
         }
     }
 
@@ -307,9 +313,13 @@ impl Worker for WorkerRuntime {
         Some(self.ledger.number())
     }
 
-    async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
+    async fn start(
+        &self,
+        call: Call,
+        ledger: Option<LedgerNumber>,
+    ) -> Result<RunningCall, CallFailure> {
         // One task delivers all calls of a link, so it must not run a tool.
-        let begun = self.begin(call, FirstTurn::InActor);
+        let begun = self.begin(call, ledger, FirstTurn::InActor);
         let begun = begun.inspect_err(|failure| self.refused(failure))?;
         Ok(self.follow(begun))
     }
@@ -369,8 +379,12 @@ impl Worker for WorkerRuntime {
 }
 
 impl WorkerHere for WorkerRuntime {
-    fn start_now(&self, call: Call) -> Result<RunningCall, CallFailure> {
-        let begun = self.begin(call, FirstTurn::Here)?;
+    fn start_now(
+        &self,
+        call: Call,
+        ledger: Option<LedgerNumber>,
+    ) -> Result<RunningCall, CallFailure> {
+        let begun = self.begin(call, ledger, FirstTurn::Here)?;
         // If a new call has ended already, no other reader exists.
         if let Some(outcome) = begun.record.ended().filter(|_| begun.is_new) {
             begun.record.deliver();

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Call, CallFailure, CallId, CallOutcome, Caller, ForwardedHeaders, LogFilter, PoolCatalog,
-    Principal, Repeat, ResourceUpdated, RunningCall, Worker as _, WorkerId,
+    Call, CallFailure, CallId, CallOutcome, Caller, ForwardedHeaders, LogFilter, MayStart,
+    PoolCatalog, Principal, Repeat, ResourceUpdated, RunningCall, Worker as _, WorkerId,
 };
 use shoal_protocol::{Method, RawJson, Revision, RpcError};
 use shoal_telemetry::config::Telemetry;
@@ -87,10 +87,8 @@ fn call() -> Call {
         deadline: Instant::now() + Duration::from_secs(60),
         repeat: Repeat::Safe,
         trace: None,
-        worker: None,
-        ledger: None,
-        attach_only: false,
-        asks_first: false,
+        binding: None,
+        may_start: MayStart::Yes,
         epoch: None,
     }
 }
@@ -136,12 +134,12 @@ async fn the_queue_and_the_backend_are_counted() {
     };
     let worker = WorkerRuntime::start(WorkerId::new("w"), config, Arc::clone(&gate) as _).await;
     let pool = [("shoal_pool", "math")];
-    let mut first = worker.start(call()).await.unwrap();
+    let mut first = worker.start(call(), None).await.unwrap();
     while worker.load().running < 1 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    let mut second = worker.start(call()).await.unwrap();
-    let refused = worker.start(call()).await.err();
+    let mut second = worker.start(call(), None).await.unwrap();
+    let refused = worker.start(call(), None).await.err();
     assert!(matches!(refused, Some(CallFailure::Overloaded { .. })));
 
     says("shoal_worker_running", &pool, 1.0);
@@ -168,7 +166,7 @@ async fn the_queue_and_the_backend_are_counted() {
     worker
         .shutdown(Instant::now() + Duration::from_secs(10))
         .await;
-    assert!(worker.start(call()).await.is_err());
+    assert!(worker.start(call(), None).await.is_err());
     let leaving = [("shoal_pool", "math"), ("shoal_reason", "draining")];
     says("shoal_worker_refused_total", &leaving, 1.0);
     says("shoal_actor_alive", &[("shoal_kind", "pool")], 0.0);

@@ -7,7 +7,7 @@ use futures::future::{BoxFuture, ready};
 use parking_lot::Mutex;
 use shoal_ports::{
     Answered, AskId, Binding, Bound, Call, CallControl, CallEvent, CallEventKind, CallEvents,
-    CallFailure, CallOutcome, Route, RunningCall, Started, WorkerId, answered,
+    CallFailure, CallOutcome, MayStart, Route, RunningCall, Started, WorkerId, answered,
 };
 use shoal_protocol::{Method, Outcome, RawJson};
 use shoal_telemetry::metrics::ApprovalOutcome;
@@ -62,7 +62,8 @@ impl Dispatch {
             Next::At(worker) => Some(worker.clone()),
             Next::Anywhere => None,
         };
-        let worker = call.worker.clone().or(planned);
+        let bound = call.binding.as_ref().map(|to| to.worker.clone());
+        let worker = bound.or(planned);
         let now = Instant::now();
         let control = Arc::new(AskControl::default());
         let running = RunningCall {
@@ -167,7 +168,7 @@ impl Asking {
         let dispatch = &self.dispatch;
         let mut call = self.call.clone();
         call.deadline = Instant::now() + self.time;
-        call.asks_first = false;
+        call.may_start = MayStart::Yes;
         // The call enters its new place first, so that a concurrent stop finds it.
         let place = dispatch.shared.in_flight.enter(&call);
         if let Some(before) = self.place.take() {
@@ -179,11 +180,11 @@ impl Asking {
                 let access = dispatch.access(&call).once_more();
                 match dispatch.find_surely(access, &call).await {
                     Ok(_) => {
-                        if let Some(worker) = &call.worker {
+                        if let Some(binding) = &mut call.binding {
                             // The person may have taken so long that a worker would refuse the planned ledger number
                             // as too old.
-                            let ledger = dispatch.shared.view().ledger(worker);
-                            call.ledger = ledger.or(call.ledger);
+                            let ledger = dispatch.shared.view().ledger(&binding.worker);
+                            binding.ledger = ledger.or(binding.ledger);
                         }
                         place.takes(&route);
                         dispatch.start_legacy(call, Some((route, binding))).await

@@ -7,7 +7,8 @@
 use std::time::Duration;
 
 use shoal_ports::{
-    Binding, Call, CallFailure, CallId, CallOutcome, LedgerNumber, Repeat, RunningCall, WorkerId,
+    Binding, Call, CallFailure, CallId, CallOutcome, LedgerNumber, MayStart, Repeat, RunningCall,
+    WorkerId,
 };
 use shoal_protocol::{Continuation, Method, RawObject, RpcError};
 
@@ -84,20 +85,15 @@ impl AskedCall {
     /// Gives the call the approved id, and binds it to the worker of the question, where the id runs at most once.
     /// `false` if this worker is gone, because only it knows whether the call has run.
     pub(crate) fn bind(self, view: &View, call: &mut Call) -> bool {
-        let Some(Binding {
-            worker,
-            ledger: ledger @ Some(_),
-        }) = self.at
-        else {
+        let Some(binding) = self.at.filter(|at| at.ledger.is_some()) else {
             // Without a ledger, the worker does not remember ids, so only a call that is safe to repeat may run.
             return call.repeat == Repeat::Safe;
         };
-        if view.member(&worker).is_none() {
+        if view.member(&binding.worker).is_none() {
             return false;
         }
         call.id = self.id;
-        call.worker = Some(worker);
-        call.ledger = ledger;
+        call.binding = Some(binding);
         call.repeat = Repeat::Never;
         true
     }
@@ -118,13 +114,14 @@ impl Dispatch {
         let route = {
             let view = self.shared.view();
             let is_bound = asked.bind(&view, &mut call);
-            let member = call.worker.as_ref().and_then(|it| view.member(it));
+            let binding = call.binding.as_ref();
+            let member = binding.and_then(|to| view.member(&to.worker));
             let Some(member) = member.filter(|_| is_bound) else {
                 return Ok(refusal);
             };
             self.known_route(&call, &member.pool)
         };
-        call.attach_only = true;
+        call.may_start = MayStart::No;
         let id = call.id;
         let origin = Origin::new(call, route, &self.shared);
         // A separate task tells the worker even if the request is dropped.

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use shoal_ports::{
-    Attach, Call, CallControl as _, CallFailure, CallOutcome, Repeat, Route, RunningCall,
+    Attach, Binding, Call, CallControl as _, CallFailure, CallOutcome, Repeat, Route, RunningCall,
 };
 use shoal_protocol::{
     Continuation, Index, Method, Outcome, RawJson, RawObject, RefusedState, RequestDigest,
@@ -164,7 +164,10 @@ async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Park
         id: place.call,
         // The call has run up to its question, so it must not run again, whatever its tool declares.
         repeat: Repeat::Never,
-        worker: Some(worker),
+        binding: Some(Binding {
+            worker,
+            ledger: None,
+        }),
         ..call.clone()
     };
     let route = Route {

@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use shoal_ports::{
-    Binding, Call, CallEventKind, CallFailure, CallId, CallOutcome, Caller, LogFilter, PoolCatalog,
-    Repeat, Route, shown,
+    Binding, Call, CallEventKind, CallFailure, CallId, CallOutcome, Caller, LogFilter, MayStart,
+    PoolCatalog, Repeat, Route, shown,
 };
 use shoal_protocol::{Method, RawJson, RpcError};
 use tokio::sync::watch;
@@ -177,10 +177,8 @@ async fn list(
         deadline: Instant::now() + WITHIN,
         repeat: Repeat::Safe,
         trace: None,
-        worker: None,
-        ledger: None,
-        attach_only: false,
-        asks_first: false,
+        binding: None,
+        may_start: MayStart::Yes,
         epoch: None,
     };
     let route = Route {

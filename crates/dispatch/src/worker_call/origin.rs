@@ -54,7 +54,7 @@ impl Origin {
                         .set(key::CALL_ID, &call.id.to_string());
                 }),
             pool: route.pool,
-            ledger: call.ledger,
+            ledger: call.binding.as_ref().and_then(|binding| binding.ledger),
             call: Call {
                 params,
                 deadline: worker_deadline(&call, &shared.config),
@@ -89,7 +89,7 @@ impl Origin {
         &mut self,
         shared: &Shared,
     ) -> Result<(RunningCall, Arc<Member>), CallFailure> {
-        if let Some(worker) = &self.call.worker {
+        if let Some(Binding { worker, ledger }) = &self.call.binding {
             let until = match shared.view().member(worker) {
                 Some(_) => Instant::now() + shared.config.reconnect_wait(),
                 None => Instant::now(),
@@ -99,7 +99,7 @@ impl Origin {
                 self.nobody(ShedReason::NoWorker);
                 return Err(CallFailure::WorkerAway { reason });
             };
-            self.ledger = self.call.ledger;
+            self.ledger = *ledger;
             return self.start_on(member).await;
         }
         let mut refused = None;
@@ -181,12 +181,11 @@ impl Origin {
     ) -> Result<RunningCall, CallFailure> {
         self.tries(member);
         let mut call = self.call.clone();
-        call.ledger = self.ledger;
         call.caller = member.told(&call.caller);
         call.trace = self.attempt(member);
         match again {
-            true => member.worker.start_again(call).await,
-            false => member.worker.start(call).await,
+            true => member.worker.start_again(call, self.ledger).await,
+            false => member.worker.start(call, self.ledger).await,
         }
     }
 
@@ -197,13 +196,12 @@ impl Origin {
         here: &dyn WorkerHere,
     ) -> Option<RunningCall> {
         let mut call = self.call.clone();
-        if call.worker.is_none() {
+        if call.binding.is_none() {
             self.ledger = member.worker.ledger();
-            call.ledger = self.ledger;
         }
         call.caller = member.told(&call.caller);
         call.trace = self.attempt(member);
-        here.start_now(call).ok()
+        here.start_now(call, self.ledger).ok()
     }
 
     pub(super) fn overdue(&mut self, member: &Member) {

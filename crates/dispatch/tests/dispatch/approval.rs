@@ -7,7 +7,7 @@ use shoal_dispatch::Config;
 use shoal_policy::{PolicyConfig, RulesFile, RulesInForce};
 use shoal_ports::{
     AskId, Call, CallEventKind, CallFailure, CallOutcome, Dispatcher as _, Epoch, LedgerNumber,
-    Repeat, RunningCall, WorkerId,
+    MayStart, Repeat, RunningCall, WorkerId,
 };
 use shoal_protocol::{Method, Outcome, RawJson, RawObject, RpcError, code};
 use tokio::sync::Notify;
@@ -200,7 +200,7 @@ async fn the_next_owner_of_a_session_asks_again_what_was_not_begun() {
     let (setting, worker) = paying();
     let resumed = async |call: Call| setting.dispatch.resume(call, 0).await.unwrap();
     let mut call = legacy("pay", amount()).at("w1");
-    call.asks_first = true;
+    call.may_start = MayStart::IfApproved;
     let mut first = resumed(call.clone()).await;
     let mut second = resumed(call.clone()).await;
     // Both owners' questions have one id, so a client may answer either.
@@ -211,7 +211,7 @@ async fn the_next_owner_of_a_session_asks_again_what_was_not_begun() {
     assert_eq!(worker.calls(), 1);
     assert_eq!(worker.started.lock()[0].id, call.id);
     let mut call = call.repeatable();
-    call.worker = None;
+    call.binding = None;
     let mut running = resumed(call).await;
     let (ask, _) = asked(&mut running).await;
     assert!(running.control.answer(ask, said("decline")).await);
@@ -227,7 +227,7 @@ async fn the_next_owner_goes_on_with_what_was_agreed_to() {
         true
     }));
     let mut call = legacy("pay", amount()).at("w1");
-    call.asks_first = true;
+    call.may_start = MayStart::IfApproved;
     let mut running = setting.dispatch.resume(call, 0).await.unwrap();
     let (before, outcome) = finish(&mut running).await;
     assert!(before.is_empty());
@@ -285,12 +285,16 @@ async fn a_modern_client_comes_back_with_the_yes() {
     let started = worker.started.lock();
     assert_eq!(started.len(), 2);
     assert!(started.iter().all(|call| call.id == started[0].id));
-    assert_eq!(started[0].ledger.map(|ledger| ledger.number), Some(3));
+    let ledger = worker.ledgers.lock()[0];
+    assert_eq!(ledger.map(|ledger| ledger.number), Some(3));
 }
 
 fn begun(worker: &FakeWorker) -> usize {
     let started = worker.started.lock();
-    started.iter().filter(|call| !call.attach_only).count()
+    started
+        .iter()
+        .filter(|call| call.may_start != MayStart::No)
+        .count()
 }
 
 #[tokio::test]
@@ -317,7 +321,8 @@ async fn after_another_answer_a_state_begins_nothing() {
                 // The worker was told not to begin the call.
                 let told = worker.started.lock();
                 assert_eq!(told.len(), 1, "{action}");
-                assert!(told[0].attach_only && told[0].ledger.is_some());
+                assert_eq!(told[0].may_start, MayStart::No);
+                assert!(worker.ledgers.lock()[0].is_some());
                 assert_eq!(told[0].repeat, Repeat::Never);
             }
             worker.refuse(CallFailure::Cancelled);
@@ -408,7 +413,7 @@ async fn a_no_does_not_wait_for_a_worker_that_does_not_answer() {
     worker.connect(true);
     tokio::time::sleep(Duration::from_secs(2)).await;
     let told = worker.started.lock();
-    assert!(!told.is_empty() && told.iter().all(|call| call.attach_only));
+    assert!(!told.is_empty() && told.iter().all(|call| call.may_start == MayStart::No));
 }
 
 #[tokio::test]

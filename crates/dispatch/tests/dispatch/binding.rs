@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use shoal_ports::{CallFailure, Dispatcher as _, LedgerNumber, WorkerId};
+use shoal_ports::{Binding, CallFailure, Dispatcher as _, LedgerNumber, WorkerId};
 
 use crate::fake_worker::FakeWorker;
 use crate::setting::{CallExt as _, legacy, setting, tools};
@@ -110,17 +110,20 @@ async fn a_binding_keeps_the_number_that_was_known_when_it_was_made() {
     *worker.ledger.lock() = number(4);
     let mut plan = setting.plan(legacy("t", json!({}))).await;
     plan.bind();
-    assert_eq!(plan.call.worker, Some(WorkerId::new("w1")));
-    assert_eq!(plan.call.ledger, number(4));
+    let expected = Binding {
+        worker: WorkerId::new("w1"),
+        ledger: number(4),
+    };
+    assert_eq!(plan.call.binding, Some(expected));
     // A call that is bound to another worker keeps its ledger number.
     for ledger in [number(2), None] {
         let mut call = legacy("t", json!({})).at("w1");
-        call.ledger = ledger;
+        call.rebind(ledger);
         setting.result(call).await;
-        assert_eq!(worker.started.lock().last().unwrap().ledger, ledger);
+        assert_eq!(*worker.ledgers.lock().last().unwrap(), ledger);
     }
     setting.result(legacy("t", json!({}))).await;
-    assert_eq!(worker.started.lock().last().unwrap().ledger, number(4));
+    assert_eq!(*worker.ledgers.lock().last().unwrap(), number(4));
     worker.lose();
     worker.connect(false);
     let away = worker.clone();
@@ -130,11 +133,9 @@ async fn a_binding_keeps_the_number_that_was_known_when_it_was_made() {
         away.connect(true);
     });
     let mut call = legacy("t", json!({})).at("w1");
-    call.ledger = number(3);
+    call.rebind(number(3));
     setting.result(call).await;
-    let started = worker.started.lock();
-    let numbers: Vec<_> = started.iter().skip(3).map(|call| call.ledger).collect();
-    assert_eq!(numbers, [number(3), number(3)]);
+    assert_eq!(worker.ledgers.lock()[3..], [number(3), number(3)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -153,9 +154,7 @@ async fn whoever_waits_for_a_full_worker_binds_anew() {
     };
     *worker.ledger.lock() = number(7);
     let mut call = legacy("t", json!({})).at("w1");
-    call.ledger = number(3);
+    call.rebind(number(3));
     setting.dispatch.resume(call, 0).await.unwrap();
-    let started = worker.started.lock();
-    let numbers: Vec<_> = started.iter().map(|call| call.ledger).collect();
-    assert_eq!(numbers, [number(3), number(7)]);
+    assert_eq!(*worker.ledgers.lock(), [number(3), number(7)]);
 }

@@ -40,6 +40,8 @@ pub(crate) struct FakeWorker {
     pub(crate) load: Mutex<WorkerLoad>,
     pub(crate) ledger: Mutex<Option<LedgerNumber>>,
     pub(crate) started: Mutex<Vec<Call>>,
+    /// The ledger number of each start.
+    pub(crate) ledgers: Mutex<Vec<Option<LedgerNumber>>>,
     pub(crate) attached: AtomicUsize,
     pub(crate) attachments: Mutex<Vec<(CallId, u64)>>,
     pub(crate) subscribed: Mutex<Vec<String>>,
@@ -92,6 +94,7 @@ impl FakeWorker {
             }),
             ledger: Mutex::default(),
             started: Mutex::default(),
+            ledgers: Mutex::default(),
             attached: AtomicUsize::new(0),
             attachments: Mutex::default(),
             subscribed: Mutex::default(),
@@ -269,7 +272,12 @@ impl Worker for FakeWorker {
         *self.ledger.lock()
     }
 
-    async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
+    async fn start(
+        &self,
+        call: Call,
+        ledger: Option<LedgerNumber>,
+    ) -> Result<RunningCall, CallFailure> {
+        self.ledgers.lock().push(ledger);
         self.take(&call)?;
         let lost = |left: usize| left.checked_sub(1);
         let order = Ordering::SeqCst;
@@ -325,7 +333,12 @@ impl Worker for FakeWorker {
 }
 
 impl WorkerHere for FakeWorker {
-    fn start_now(&self, call: Call) -> Result<RunningCall, CallFailure> {
+    fn start_now(
+        &self,
+        call: Call,
+        ledger: Option<LedgerNumber>,
+    ) -> Result<RunningCall, CallFailure> {
+        self.ledgers.lock().push(ledger);
         self.take(&call)?;
         Ok(match self.here.as_ref().and_then(|ends| ends(&call)) {
             Some(outcome) => RunningCall::ended(outcome, Some(self.id())),

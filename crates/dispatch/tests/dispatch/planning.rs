@@ -52,7 +52,7 @@ async fn a_plan_names_tool_pool_worker_and_how_the_call_is_carried() {
     let route = plan.route.as_ref().unwrap();
     assert_eq!((&*route.pool, route.tool.as_deref()), ("a", Some("t")));
     assert_eq!(plan.call.repeat, Repeat::Never);
-    assert_eq!(plan.call.worker, None, "whoever journals it binds it");
+    assert_eq!(plan.call.binding, None, "whoever journals it binds it");
     let binding = Binding {
         worker: WorkerId::new("w1"),
         ledger,
@@ -178,7 +178,7 @@ async fn a_worker_that_leaves_between_plan_and_start_is_replaced_by_a_new_plan()
     second.load.lock().queued = 100;
     let mut plan = setting.plan(legacy("t", json!({}))).await;
     plan.bind();
-    let bound = plan.call.worker.clone().unwrap();
+    let bound = plan.call.binding.clone().unwrap().worker;
     assert_eq!(bound, WorkerId::new("w1"));
     assert!(setting.dispatch.remove_worker(&bound));
     let refused = setting.dispatch.start(&plan).await.err();
@@ -267,7 +267,7 @@ async fn a_bound_call_runs_once_and_only_in_the_pool_of_its_worker() {
     setting.add(FakeWorker::new("w2", "b", tools(&["other"])));
     let plan = setting.plan(legacy("safe", json!({})).at("w1")).await;
     assert_eq!(plan.call.repeat, Repeat::Never);
-    assert_eq!(plan.call.worker, Some(WorkerId::new("w1")));
+    assert_eq!(plan.call.binding.unwrap().worker, WorkerId::new("w1"));
     assert_eq!(plan.worker, None);
     for elsewhere in ["w2", "w3"] {
         let call = legacy("safe", json!({})).at(elsewhere);

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use shoal_ports::{Call, CallFailure, CallOutcome, Dispatcher as _, Epoch, Repeat};
+use shoal_ports::{Call, CallFailure, CallOutcome, Dispatcher as _, Epoch, MayStart, Repeat};
 use shoal_protocol::Method;
 use tokio::time::Instant;
 
@@ -168,7 +168,7 @@ async fn a_call_that_has_no_route_is_refused_by_its_worker_first() {
     let outcome = finish(&mut running).await.1;
     assert!(matches!(outcome, CallOutcome::Refused(_)), "{outcome:?}");
     let started = bound.started.lock();
-    assert!(started.len() == 1 && started[0].attach_only);
+    assert!(started.len() == 1 && started[0].may_start == MayStart::No);
 }
 
 /// The previous owner's start arrives late and has the call's events, so the worker answers this start with an
@@ -204,7 +204,7 @@ async fn that_a_later_owner_has_spoken_is_no_outcome() {
     other.refuse(superseded.clone());
     let repeatable = Call {
         repeat: Repeat::Safe,
-        worker: None,
+        binding: None,
         ..at("w1")
     };
     let started = setting.failure(repeatable).await;

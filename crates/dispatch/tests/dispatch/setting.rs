@@ -5,9 +5,9 @@ use futures::future::Either;
 use serde_json::{Value, json};
 use shoal_dispatch::{Config, Dispatch};
 use shoal_ports::{
-    Call, CallEventKind, CallFailure, CallId, CallOutcome, CallPlan, Caller, Dispatcher as _,
-    ForwardedHeaders, LogFilter, Planned, PoolCatalog, Principal, RawObjectOrEmpty, Repeat,
-    RunningCall, SessionId, Started, WorkerId,
+    Binding, Call, CallEventKind, CallFailure, CallId, CallOutcome, CallPlan, Caller,
+    Dispatcher as _, ForwardedHeaders, LogFilter, MayStart, Planned, PoolCatalog, Principal,
+    RawObjectOrEmpty, Repeat, RunningCall, SessionId, Started, WorkerId,
 };
 use shoal_protocol::{
     KeyRing, LogLevel, Method, RawJson, RequestMeta, Revision, RpcError, SealKey,
@@ -178,10 +178,8 @@ pub(crate) fn call(revision: Revision, method: Method, params: Value) -> Call {
         deadline: Instant::now() + Duration::from_secs(60),
         repeat: Repeat::Never,
         trace: None,
-        worker: None,
-        ledger: None,
-        attach_only: false,
-        asks_first: false,
+        binding: None,
+        may_start: MayStart::Yes,
         epoch: None,
     }
 }
@@ -211,7 +209,10 @@ impl CallExt for Call {
     }
 
     fn at(mut self, worker: &str) -> Self {
-        self.worker = Some(WorkerId::new(worker));
+        self.binding = Some(Binding {
+            worker: WorkerId::new(worker),
+            ledger: None,
+        });
         self
     }
 

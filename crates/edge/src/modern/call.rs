@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures::Stream;
 use futures::future::BoxFuture;
 use http::StatusCode;
-use shoal_ports::{AuthError, Call, CallId, Caller, LogFilter, Repeat};
+use shoal_ports::{AuthError, Call, CallId, Caller, LogFilter, MayStart, Repeat};
 use shoal_protocol::{
     Method, Outcome, Request, RequestId, RequestMeta, RpcError, TraceContext, code, error_response,
     notification, response,
@@ -121,10 +121,8 @@ fn call(
             let parent = meta.traceparent.as_deref()?;
             TraceContext::parse(parent, meta.tracestate.as_deref())
         }),
-        worker: None,
-        ledger: None,
-        attach_only: false,
-        asks_first: false,
+        binding: None,
+        may_start: MayStart::Yes,
         epoch: None,
     };
     (request.id, call)

@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use shoal_ports::{
     Announcement, Attach, Call, CallEvents, CallFailure, CallId, CallOutcome, Caller,
-    ForwardedHeaders, LogFilter, NodeId, PoolCatalog, Principal, Repeat, ResourceUpdated,
-    RunningCall, SessionId, Worker, WorkerId, WorkerLoad, WorkerSet,
+    ForwardedHeaders, LedgerNumber, LogFilter, MayStart, NodeId, PoolCatalog, Principal, Repeat,
+    ResourceUpdated, RunningCall, SessionId, Worker, WorkerId, WorkerLoad, WorkerSet,
 };
 use shoal_protocol::{Method, RawJson, Revision, RpcError};
 use shoal_rpc::{ClusterServer, JoiningWorker, LinkConfig, WorkerJoin, serve_workers};
@@ -46,7 +46,7 @@ impl Worker for Echo {
         }
     }
 
-    async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
+    async fn start(&self, call: Call, _: Option<LedgerNumber>) -> Result<RunningCall, CallFailure> {
         let result = call.params.unwrap_or(RawJson::from_static("{}"));
         Ok(RunningCall {
             events: CallEvents::finished(CallOutcome::Result(result)),
@@ -142,10 +142,8 @@ pub(crate) fn call() -> Call {
         deadline: tokio::time::Instant::now() + Duration::from_secs(60),
         repeat: Repeat::Safe,
         trace: None,
-        worker: None,
-        ledger: None,
-        attach_only: false,
-        asks_first: false,
+        binding: None,
+        may_start: MayStart::Yes,
         epoch: None,
     }
 }

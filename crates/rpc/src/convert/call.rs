@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use shoal_ports::{
-    Attach, Call, CallId, Caller, ClientInfo, Epoch, ForwardedHeaders, LedgerNumber, LogFilter,
-    Principal, Repeat, SessionId, WorkerId,
+    Attach, Binding, Call, CallId, Caller, ClientInfo, Epoch, ForwardedHeaders, LedgerNumber,
+    LogFilter, MayStart, Principal, Repeat, SessionId, WorkerId,
 };
 use shoal_protocol::{LogLevel, Method, RawJson, Revision, TraceContext};
 use tokio::time::Instant;
@@ -14,7 +14,7 @@ use crate::error::Malformed;
 use crate::proto::types::v1 as wire;
 use crate::proto::worker::v1 as worker;
 
-pub(crate) fn call_out(call: &Call, now: Instant) -> wire::Call {
+pub(crate) fn call_out(call: &Call, ledger: Option<LedgerNumber>, now: Instant) -> wire::Call {
     wire::Call {
         id: id_out(call.id),
         method: call.method.as_str().to_owned(),
@@ -26,21 +26,30 @@ pub(crate) fn call_out(call: &Call, now: Instant) -> wire::Call {
         durability: repeat_out(call.repeat).into(),
         traceparent: call.trace.as_ref().map(TraceContext::to_traceparent),
         tracestate: trace_state(call),
-        worker: call.worker.as_ref().map(ToString::to_string),
-        ledger: call.ledger.map(ledger_out),
-        attach_only: call.attach_only,
+        worker: call.binding.as_ref().map(|to| to.worker.to_string()),
+        ledger: ledger.map(ledger_out),
+        attach_only: call.may_start == MayStart::No,
         epoch: call.epoch.map(|epoch| epoch.0),
     }
 }
 
-pub(crate) fn call_in(call: wire::Call, now: Instant) -> Result<Call, Malformed> {
+/// Returns the call, and the worker's ledger number that its sender knew.
+pub(crate) fn call_in(
+    call: wire::Call,
+    now: Instant,
+) -> Result<(Call, Option<LedgerNumber>), Malformed> {
     let caller = call
         .caller
         .ok_or(Malformed("call: the caller is missing"))?;
     let state = call.tracestate.as_deref();
     let trace =
         (call.traceparent.as_deref()).and_then(|parent| TraceContext::parse_trusted(parent, state));
-    Ok(Call {
+    let ledger = call.ledger.map(ledger_in);
+    let binding = call.worker.map(|worker| Binding {
+        worker: WorkerId::new(worker),
+        ledger,
+    });
+    let call = Call {
         id: id_in(&call.id)?,
         method: Method::from_name(&call.method),
         params: call.params.map(trusted),
@@ -50,13 +59,15 @@ pub(crate) fn call_in(call: wire::Call, now: Instant) -> Result<Call, Malformed>
         deadline: now + duration(call.timeout_ms),
         repeat: repeat_in(call.durability),
         trace,
-        worker: call.worker.map(WorkerId::new),
-        ledger: call.ledger.map(ledger_in),
-        attach_only: call.attach_only,
+        binding,
         // The node that sent the call has asked the person already.
-        asks_first: false,
+        may_start: match call.attach_only {
+            true => MayStart::No,
+            false => MayStart::Yes,
+        },
         epoch: call.epoch.map(Epoch),
-    })
+    };
+    Ok((call, ledger))
 }
 
 pub(crate) fn attach_out(flight: u64, attach: &Attach) -> worker::Attach {

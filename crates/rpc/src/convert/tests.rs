@@ -45,8 +45,9 @@ proptest! {
     #[test]
     fn calls(call in call(Instant::now())) {
         let now = call.deadline - Duration::from_millis(1234);
-        let back = call_in(through(&call_out(&call, now)), now).unwrap();
-        same(&back, &call);
+        let ledger = call.binding.as_ref().and_then(|binding| binding.ledger);
+        let back = call_in(through(&call_out(&call, ledger, now)), now).unwrap();
+        same(&back, &(call, ledger));
     }
 
     #[test]
@@ -209,14 +210,17 @@ fn times_beyond_all_clocks_are_bounded() {
         timeout_ms: u64::MAX,
         ..types::Call::default()
     };
-    let call = call_in(forever, now).unwrap();
+    let (call, _) = call_in(forever, now).unwrap();
     assert!(call.deadline > now);
     assert_eq!(call.repeat, Repeat::Never);
     let over = Call {
         deadline: now,
         ..call
     };
-    assert_eq!(call_out(&over, now + Duration::from_secs(1)).timeout_ms, 0);
+    assert_eq!(
+        call_out(&over, None, now + Duration::from_secs(1)).timeout_ms,
+        0
+    );
 }
 
 #[test]

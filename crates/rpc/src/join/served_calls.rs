@@ -3,7 +3,7 @@ mod events;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use shoal_ports::{Attach, Call, CallFailure};
+use shoal_ports::{Attach, Call, CallFailure, LedgerNumber};
 use tokio::time::Instant;
 
 use super::Joining;
@@ -60,14 +60,19 @@ impl ServedCalls {
         self.is_idle() && self.joining.worker.open_calls() == 0
     }
 
-    pub(super) fn start(&mut self, number: u64, call: Call, accept: Instant) {
+    pub(super) fn start(
+        &mut self,
+        number: u64,
+        (call, ledger): (Call, Option<LedgerNumber>),
+        accept: Instant,
+    ) {
         if self.parted {
             let reason = "the worker has left".to_owned();
             self.refuse(number, CallFailure::NotExecuted { reason });
             return;
         }
         let worker = Arc::clone(&self.joining.worker);
-        let opening = Box::pin(async move { worker.start(call).await });
+        let opening = Box::pin(async move { worker.start(call, ledger).await });
         self.open(number, opening, accept);
     }
 

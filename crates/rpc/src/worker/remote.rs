@@ -90,9 +90,13 @@ impl Worker for RemoteWorker {
         Some(Box::new(ExpectedCall(Arc::clone(&self.peer))))
     }
 
-    async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
+    async fn start(
+        &self,
+        call: Call,
+        ledger: Option<LedgerNumber>,
+    ) -> Result<RunningCall, CallFailure> {
         let peer = &self.peer;
-        let bound = call.worker.is_some();
+        let bound = call.binding.is_some();
         let away = || {
             let reason = format!("worker {} cannot be reached", peer.id);
             unsent(bound, CallFailure::NotExecuted { reason })
@@ -105,7 +109,7 @@ impl Worker for RemoteWorker {
             };
             return Err(unsent(bound, backed_up));
         }
-        let flight = link.open(peer.number(), |flight| start_frame(flight, &call));
+        let flight = link.open(peer.number(), |flight| start_frame(flight, &call, ledger));
         let flight = flight.map_err(|why| match why {
             Unsent::Over => away(),
             Unsent::TooLong(too_long) => {
@@ -116,8 +120,13 @@ impl Worker for RemoteWorker {
         reader::opened(link, flight).await
     }
 
-    async fn start_again(&self, call: Call) -> Result<RunningCall, CallFailure> {
-        self.open_or_lose(|flight| start_frame(flight, &call)).await
+    async fn start_again(
+        &self,
+        call: Call,
+        ledger: Option<LedgerNumber>,
+    ) -> Result<RunningCall, CallFailure> {
+        self.open_or_lose(|flight| start_frame(flight, &call, ledger))
+            .await
     }
 
     async fn attach(&self, attach: Attach) -> Result<RunningCall, CallFailure> {
@@ -155,7 +164,7 @@ fn unsent(bound: bool, failure: CallFailure) -> CallFailure {
     }
 }
 
-fn start_frame(flight: u64, call: &Call) -> Frame {
-    let call = Some(call_out(call, Instant::now()));
+fn start_frame(flight: u64, call: &Call, ledger: Option<LedgerNumber>) -> Frame {
+    let call = Some(call_out(call, ledger, Instant::now()));
     Frame::Start(Box::new(Start { flight, call }))
 }

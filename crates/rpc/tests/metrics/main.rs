@@ -60,7 +60,7 @@ async fn links_frames_and_used_up_credit_are_counted() {
 
         let call = journaled();
         let id = call.id;
-        let mut running = pair.remote.start(call).await.unwrap();
+        let mut running = pair.remote.start(call, None).await.unwrap();
         let record = pair.worker.call(id).await;
         for _ in 0..100 {
             record.notify(long(1000));

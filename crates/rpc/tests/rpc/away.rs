@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shoal_ports::{Attach, CallFailure};
+use shoal_ports::{Attach, Binding, CallFailure};
 use shoal_rpc::{JoiningWorker, LinkConfig, WorkerJoin};
 
 use crate::probe::{Following, journaled, next, rest};
@@ -21,21 +21,22 @@ async fn a_worker_that_stays_away_is_given_up() {
     within(async {
         let worker = ScriptedWorker::running("w");
         let pair = Pair::configured(worker, impatient(), config()).await;
-        let mut running = pair.remote.start(journaled()).await.unwrap();
+        let mut running = pair.remote.start(journaled(), None).await.unwrap();
         pair.proxy.block();
         assert_eq!(next(&mut running).await, None);
         let mut call = journaled();
         for bound in [None, Some(pair.worker.id.clone())] {
-            call.worker = bound;
-            let only_this = call.worker.is_some();
-            let never_sent = pair.remote.start(call.clone()).await.err();
+            let ledger = None;
+            call.binding = bound.map(|worker| Binding { worker, ledger });
+            let only_this = call.binding.is_some();
+            let never_sent = pair.remote.start(call.clone(), None).await.err();
             match never_sent {
                 Some(CallFailure::NotExecuted { .. }) if !only_this => {}
                 Some(CallFailure::WorkerAway { .. }) if only_this => {}
                 other => panic!("{other:?}"),
             }
         }
-        let mut perhaps = pair.remote.start_again(call.clone()).await.unwrap();
+        let mut perhaps = pair.remote.start_again(call.clone(), None).await.unwrap();
         assert_eq!(next(&mut perhaps).await, None);
         pair.node.set.gone("w").await;
         let mut gone = pair.remote.attach(Attach::new(call.id, 0)).await.unwrap();
@@ -43,7 +44,7 @@ async fn a_worker_that_stays_away_is_given_up() {
         assert!(!gone.control.is_replaced());
         pair.proxy.unblock();
         let back = pair.node.set.worker("w").await;
-        back.start(journaled()).await.unwrap();
+        back.start(journaled(), None).await.unwrap();
     })
     .await;
 }
@@ -69,7 +70,7 @@ async fn a_worker_that_can_be_reached_again_says_so() {
 async fn a_worker_that_has_started_anew_is_another_one() {
     within(async {
         let pair = Pair::new(ScriptedWorker::running("w")).await;
-        let mut running = pair.remote.start(journaled()).await.unwrap();
+        let mut running = pair.remote.start(journaled(), None).await.unwrap();
         pair.join.stop();
         pair.connected(false).await;
         let anew = ScriptedWorker::running("w");
@@ -85,7 +86,7 @@ async fn a_worker_that_has_started_anew_is_another_one() {
         until(|| !pair.node.workers.connected().is_empty()).await;
         loop {
             let remote = pair.node.set.worker("w").await;
-            if remote.start(call.clone()).await.is_ok() {
+            if remote.start(call.clone(), None).await.is_ok() {
                 break;
             }
         }

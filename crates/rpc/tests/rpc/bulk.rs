@@ -16,7 +16,7 @@ async fn long_texts_arrive_whole_in_both_directions() {
         for bytes in [0, 1, 32 << 10, 65_000, 66_000, 1 << 20, 8 << 20] {
             let mut call = journaled();
             call.params = Some(long(bytes));
-            let mut running = pair.remote.start(call).await.unwrap();
+            let mut running = pair.remote.start(call, None).await.unwrap();
             let event = running.events.next().await.unwrap();
             let result = match event.kind {
                 shoal_ports::CallEventKind::Finished(CallOutcome::Result(result)) => result,
@@ -38,12 +38,12 @@ async fn small_calls_pass_by_long_ones() {
             long_calls.push(tokio::spawn(async move {
                 let mut call = journaled();
                 call.params = Some(long(4 << 20));
-                let mut running = pair.remote.start(call).await.unwrap();
+                let mut running = pair.remote.start(call, None).await.unwrap();
                 rest(&mut running).await.len()
             }));
         }
         tokio::task::yield_now().await;
-        let mut running = pair.remote.start(repeatable()).await.unwrap();
+        let mut running = pair.remote.start(repeatable(), None).await.unwrap();
         assert_eq!(rest(&mut running).await.len(), 1);
         let passed = long_calls.iter().filter(|call| !call.is_finished()).count();
         assert_eq!(
@@ -126,7 +126,7 @@ async fn a_link_that_is_backed_up_refuses_calls() {
             let mut call = journaled();
             call.params = Some(long(500_000));
             let pair = Arc::clone(&pair);
-            let start = tokio::spawn(async move { pair.remote.start(call).await });
+            let start = tokio::spawn(async move { pair.remote.start(call, None).await });
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
             if start.is_finished() {
                 break start.await.unwrap().err();
@@ -160,7 +160,7 @@ async fn many_calls_at_once_are_kept_apart() {
                         number
                     };
                     call.params = Some(long(text));
-                    let mut running = pair.remote.start(call).await.unwrap();
+                    let mut running = pair.remote.start(call, None).await.unwrap();
                     let (_, result) = next(&mut running).await.unwrap();
                     assert_eq!(result.len(), "result ".len() + text + 2);
                 })
@@ -176,6 +176,6 @@ async fn many_calls_at_once_are_kept_apart() {
 async fn started(pair: &Pair) -> (RunningCall, Arc<crate::record::Record>) {
     let call = journaled();
     let id = call.id;
-    let running = pair.remote.start(call).await.unwrap();
+    let running = pair.remote.start(call, None).await.unwrap();
     (running, pair.worker.call(id).await)
 }

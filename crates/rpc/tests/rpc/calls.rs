@@ -13,7 +13,7 @@ async fn a_call_that_ends_at_once_is_answered_with_its_result() {
     within(async {
         let pair = Pair::new(ScriptedWorker::echoing("w")).await;
         let call = repeatable();
-        let mut running = pair.remote.start(call.clone()).await.unwrap();
+        let mut running = pair.remote.start(call.clone(), None).await.unwrap();
         assert_eq!(running.worker.as_ref().unwrap().as_str(), "w");
         assert_eq!(
             rest(&mut running).await,
@@ -41,7 +41,7 @@ async fn events_arrive_in_order_and_end_with_the_result() {
             record.close_stream();
             record.result(7);
         };
-        let (running, ()) = tokio::join!(pair.remote.start(call), script);
+        let (running, ()) = tokio::join!(pair.remote.start(call, None), script);
         let events = rest(&mut running.unwrap()).await;
         let numbers: Vec<u64> = events.iter().map(|(sequence, _)| *sequence).collect();
         assert_eq!(numbers, (1..=502).collect::<Vec<_>>());
@@ -58,7 +58,7 @@ async fn a_silent_call_is_accepted_before_its_first_event() {
         let pair = Pair::new(ScriptedWorker::running("w")).await;
         let call = journaled();
         let id = call.id;
-        let mut running = pair.remote.start(call).await.unwrap();
+        let mut running = pair.remote.start(call, None).await.unwrap();
         pair.worker.call(id).await.result(1);
         assert_eq!(next(&mut running).await, Some((1, "result 1".to_owned())));
         assert_eq!(next(&mut running).await, None);
@@ -83,7 +83,7 @@ async fn every_end_of_a_call_arrives_as_it_is() {
         for end in ends {
             let said = format!("{end:?}");
             let pair = Pair::new(ScriptedWorker::new("w", move |_| Plan::End(end.clone()))).await;
-            let mut running = pair.remote.start(journaled()).await.unwrap();
+            let mut running = pair.remote.start(journaled(), None).await.unwrap();
             let event = running.events.next().await.unwrap();
             assert!(format!("{event:?}").contains(&said), "{event:?}");
         }
@@ -112,7 +112,7 @@ async fn refusals_arrive_as_they_are() {
                 Plan::Refuse(said.clone())
             }))
             .await;
-            let refused = pair.remote.start(journaled()).await;
+            let refused = pair.remote.start(journaled(), None).await;
             assert_eq!(refused.err(), Some(refusal));
         }
     })
@@ -125,7 +125,7 @@ async fn a_slow_start_may_still_be_refused() {
         let pair = Pair::new(ScriptedWorker::new("w", |_| Plan::StallAndRefuse)).await;
         let call = journaled();
         let id = call.id;
-        let start = pair.remote.start(call);
+        let start = pair.remote.start(call, None);
         let let_go = async {
             until(|| pair.worker.starts(id) == 1).await;
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -149,13 +149,13 @@ async fn a_start_that_is_given_up_lets_go_of_its_call() {
         let id = call.id;
         let start = tokio::spawn({
             let (remote, call) = (pair.remote.clone(), call.clone());
-            async move { remote.start(call).await }
+            async move { remote.start(call, None).await }
         });
         until(|| pair.worker.starts(id) == 1).await;
         start.abort();
         assert!(start.await.is_err());
         pair.worker.let_start.send_replace(true);
-        let mut running = pair.remote.start(call).await.unwrap();
+        let mut running = pair.remote.start(call, None).await.unwrap();
         pair.worker.call(id).await.result(1);
         assert_eq!(rest(&mut running).await.len(), 1);
     })

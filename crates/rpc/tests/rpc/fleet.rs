@@ -73,7 +73,7 @@ async fn load_is_reported_and_what_happens_between_reports_is_guessed() {
             capacity: 8,
         };
         until(|| pair.remote.load() == load(0, 0)).await;
-        let running = pair.remote.start(journaled()).await.unwrap();
+        let running = pair.remote.start(journaled(), None).await.unwrap();
         until(|| pair.remote.load().running == 1).await;
         *pair.worker.load.lock() = load(5, 2);
         until(|| pair.remote.load() == load(5, 2)).await;
@@ -235,7 +235,7 @@ async fn a_worker_that_leaves_finishes_what_it_has() {
         let pair = Pair::new(ScriptedWorker::running("w")).await;
         let call = journaled();
         let id = call.id;
-        let mut running = pair.remote.start(call).await.unwrap();
+        let mut running = pair.remote.start(call, None).await.unwrap();
         let record = pair.worker.call(id).await;
         let leaving = pair.join.leave(Instant::now() + Duration::from_secs(600));
         let finish = async {
@@ -251,7 +251,7 @@ async fn a_worker_that_leaves_finishes_what_it_has() {
         assert!(idle);
         assert_eq!(events.len(), 2);
         pair.node.set.gone("w").await;
-        let refused = pair.remote.start(repeatable()).await.err();
+        let refused = pair.remote.start(repeatable(), None).await.err();
         assert!(matches!(refused, Some(CallFailure::NotExecuted { .. })));
     })
     .await;
@@ -261,7 +261,7 @@ async fn a_worker_that_leaves_finishes_what_it_has() {
 async fn a_worker_that_must_leave_leaves_its_calls() {
     within(async {
         let pair = Pair::new(ScriptedWorker::running("w")).await;
-        let mut running = pair.remote.start(journaled()).await.unwrap();
+        let mut running = pair.remote.start(journaled(), None).await.unwrap();
         let idle = pair.join.leave(Instant::now()).await;
         assert!(!idle);
         assert_eq!(next(&mut running).await, None);

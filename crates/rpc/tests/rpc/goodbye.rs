@@ -66,7 +66,7 @@ async fn a_node_ends_its_half_when_the_worker_has_answered_everything() {
         let remote = node.set.worker("raw").await;
         let crossing = tokio::spawn({
             let remote = remote.clone();
-            async move { remote.start(journaled()).await.err() }
+            async move { remote.start(journaled(), None).await.err() }
         });
         let flight = loop {
             if let node_frame::Frame::Start(start) = worker.hear().await.unwrap() {
@@ -95,7 +95,7 @@ async fn a_node_ends_its_half_when_the_worker_has_answered_everything() {
             matches!(failure, Some(CallFailure::NotExecuted { .. })),
             "{failure:?}"
         );
-        let late = remote.start(repeatable()).await.err();
+        let late = remote.start(repeatable(), None).await.err();
         assert!(
             matches!(late, Some(CallFailure::NotExecuted { .. })),
             "{late:?}"
@@ -111,7 +111,7 @@ async fn a_node_that_leaves_hears_a_worker_out() {
         let mut worker = Raw::dial(&node, hello(3, 3)).await.unwrap();
         worker.send.send(announce()).await.unwrap();
         let remote = node.set.worker("raw").await;
-        let crossing = tokio::spawn(async move { remote.start(journaled()).await.err() });
+        let crossing = tokio::spawn(async move { remote.start(journaled(), None).await.err() });
         let flight = loop {
             if let node_frame::Frame::Start(start) = worker.hear().await.unwrap() {
                 break start.flight;

@@ -152,7 +152,7 @@ async fn frames_that_belong_to_nothing_are_ignored() {
                 }
             }
         };
-        let (running, ()) = tokio::join!(remote.start(repeatable()), serve);
+        let (running, ()) = tokio::join!(remote.start(repeatable(), None), serve);
         let events = rest(&mut running.unwrap()).await;
         assert_eq!(events, [(1, r#"result {"content":[]}"#.to_owned())]);
     })
@@ -188,7 +188,7 @@ async fn a_worker_that_sends_more_than_it_may_is_cut_off() {
             }
             raw
         };
-        let (running, raw) = tokio::join!(remote.start(repeatable()), flood);
+        let (running, raw) = tokio::join!(remote.start(repeatable(), None), flood);
         let _unread = running.unwrap();
         let reason = raw.reason().await;
         assert!(reason.contains("credit"), "{reason}");
@@ -207,7 +207,7 @@ async fn bytes_that_are_no_http2_disturb_nobody() {
         let joining = JoiningWorker::new(ScriptedWorker::echoing("w"));
         let _join = WorkerJoin::start(&joining, &node.address.to_string(), config());
         let remote = node.set.worker("w").await;
-        rest(&mut remote.start(repeatable()).await.unwrap()).await;
+        rest(&mut remote.start(repeatable(), None).await.unwrap()).await;
     })
     .await;
 }

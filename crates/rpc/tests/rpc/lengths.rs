@@ -15,14 +15,14 @@ async fn a_call_or_answer_that_is_too_long_is_refused_on_this_side() {
         let pair = Pair::configured(ScriptedWorker::running("w"), config(), small).await;
         let mut call = journaled();
         call.params = Some(long(200_000));
-        let refused = pair.remote.start(call).await.err();
+        let refused = pair.remote.start(call, None).await.err();
         assert!(
             matches!(&refused, Some(CallFailure::NotExecuted { reason }) if reason.contains("131072")),
             "{refused:?}"
         );
         let call = journaled();
         let id = call.id;
-        let mut running = pair.remote.start(call).await.unwrap();
+        let mut running = pair.remote.start(call, None).await.unwrap();
         let record = pair.worker.call(id).await;
         record.ask(1, RawJson::from_static("{}"));
         next(&mut running).await.unwrap();
@@ -43,7 +43,7 @@ async fn events_that_are_too_long_count_and_a_result_says_so() {
         let pair = Pair::configured(ScriptedWorker::running("w"), small, config()).await;
         let call = journaled();
         let id = call.id;
-        let mut running = pair.remote.start(call).await.unwrap();
+        let mut running = pair.remote.start(call, None).await.unwrap();
         let record = pair.worker.call(id).await;
         record.notify(long(200_000));
         record.ask(1, long(200_000));
@@ -63,7 +63,7 @@ async fn a_result_that_is_no_json_is_an_error() {
     within(async {
         let broken = || CallOutcome::Result(RawJson::from_static("{\"a\":"));
         let pair = Pair::new(ScriptedWorker::new("w", move |_| Plan::End(broken()))).await;
-        let mut running = pair.remote.start(journaled()).await.unwrap();
+        let mut running = pair.remote.start(journaled(), None).await.unwrap();
         let (_, end) = next(&mut running).await.unwrap();
         assert!(
             end.starts_with("error") && end.contains("not JSON"),

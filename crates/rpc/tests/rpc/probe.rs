@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use shoal_ports::{
     AskId, Attach, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller,
-    ForwardedHeaders, LogFilter, Principal, Repeat, RunningCall, Worker,
+    ForwardedHeaders, LogFilter, MayStart, Principal, Repeat, RunningCall, Worker,
 };
 use shoal_protocol::{Method, Outcome, RawJson, Revision};
 use shoal_rpc::proto::types::v1 as wire;
@@ -38,10 +38,8 @@ fn call(repeat: Repeat) -> Call {
         deadline: Instant::now() + PATIENCE,
         repeat,
         trace: None,
-        worker: None,
-        ledger: None,
-        attach_only: false,
-        asks_first: false,
+        binding: None,
+        may_start: MayStart::Yes,
         epoch: None,
     }
 }
@@ -160,7 +158,7 @@ impl Following {
 
 async fn started(remote: &Arc<dyn Worker>, call: &Call) -> RunningCall {
     loop {
-        match remote.start(call.clone()).await {
+        match remote.start(call.clone(), None).await {
             Ok(running) => return running,
             Err(CallFailure::NotExecuted { reason } | CallFailure::WorkerAway { reason })
                 if reason.contains("cannot be reached") =>

@@ -47,14 +47,14 @@ async fn a_break_ends_every_call_on_the_link_at_once() {
             }
         }))
         .await;
-        let mut accepted = pair.remote.start(repeatable()).await.unwrap();
+        let mut accepted = pair.remote.start(repeatable(), None).await.unwrap();
         assert!(accepted.control.reader().is_some());
         let mut stalled = journaled();
         stalled.params = Some(RawJson::from_static("1"));
         let id = stalled.id;
         let pending = tokio::spawn({
             let remote = pair.remote.clone();
-            async move { remote.start(stalled).await }
+            async move { remote.start(stalled, None).await }
         });
         until(|| pair.worker.starts(id) == 1).await;
         pair.proxy.block();
@@ -97,7 +97,7 @@ async fn a_refusal_is_told() {
         let id = call.id;
         let start = tokio::spawn({
             let remote = pair.remote.clone();
-            async move { remote.start(call).await }
+            async move { remote.start(call, None).await }
         });
         until(|| pair.worker.starts(id) == 1).await;
         pair.worker.let_start.send_replace(true);

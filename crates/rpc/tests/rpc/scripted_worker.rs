@@ -4,8 +4,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Announcement, Attach, Call, CallFailure, CallId, CallOutcome, Epoch, OwnLists, PoolCatalog,
-    ResourceUpdated, RunningCall, SessionId, Worker, WorkerId, WorkerLoad,
+    Announcement, Attach, Call, CallFailure, CallId, CallOutcome, Epoch, LedgerNumber, OwnLists,
+    PoolCatalog, ResourceUpdated, RunningCall, SessionId, Worker, WorkerId, WorkerLoad,
 };
 use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::{broadcast, watch};
@@ -131,7 +131,11 @@ impl Worker for ScriptedWorker {
         *self.load.lock()
     }
 
-    async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
+    async fn start(
+        &self,
+        call: Call,
+        ledger: Option<LedgerNumber>,
+    ) -> Result<RunningCall, CallFailure> {
         let id = call.id;
         self.started.lock().push(call.clone());
         let known = self.calls.borrow().get(&id).map(Arc::clone);

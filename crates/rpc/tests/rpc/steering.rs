@@ -12,7 +12,7 @@ async fn answers_reach_the_tool_and_are_acknowledged() {
         let pair = Pair::new(ScriptedWorker::running("w")).await;
         let call = journaled();
         let id = call.id;
-        let mut running = pair.remote.start(call).await.unwrap();
+        let mut running = pair.remote.start(call, None).await.unwrap();
         let record = pair.worker.call(id).await;
         record.ask(9, RawJson::from_static(r#"{"message":"sure?"}"#));
         assert_eq!(
@@ -40,7 +40,7 @@ async fn a_call_asks_its_session_as_often_as_it_likes() {
         let pair = Pair::new(ScriptedWorker::running("w")).await;
         let call = journaled();
         let id = call.id;
-        let mut running = pair.remote.start(call).await.unwrap();
+        let mut running = pair.remote.start(call, None).await.unwrap();
         let record = pair.worker.call(id).await;
         for ask in 1..=600 {
             let key = format!("key {ask}");
@@ -59,7 +59,7 @@ async fn a_cancelled_call_is_over_when_its_tool_has_stopped() {
         let pair = Pair::new(ScriptedWorker::running("w")).await;
         let call = journaled();
         let id = call.id;
-        let mut running = pair.remote.start(call).await.unwrap();
+        let mut running = pair.remote.start(call, None).await.unwrap();
         let record = pair.worker.call(id).await;
         record.works_on(true);
         running.control.cancel("changed my mind");
@@ -69,7 +69,7 @@ async fn a_cancelled_call_is_over_when_its_tool_has_stopped() {
         let mut over = running.control.over().expect("its tool works on");
         let other = journaled();
         let other_id = other.id;
-        let mut other = pair.remote.start(other).await.unwrap();
+        let mut other = pair.remote.start(other, None).await.unwrap();
         pair.worker.call(other_id).await.result(1);
         assert_eq!(next(&mut other).await.unwrap().1, "result 1");
         assert!(other.control.over().is_none());
@@ -87,7 +87,7 @@ async fn a_cancelled_call_still_ends_in_its_own_way() {
         let pair = Pair::new(ScriptedWorker::running("w")).await;
         let call = journaled();
         let id = call.id;
-        let mut running = pair.remote.start(call).await.unwrap();
+        let mut running = pair.remote.start(call, None).await.unwrap();
         let record = pair.worker.call(id).await;
         running.control.cancel("changed my mind");
         assert_eq!(record.cancelled().await, "changed my mind");
@@ -103,7 +103,7 @@ async fn a_call_can_be_steered_while_nobody_reads_it() {
         let pair = Pair::new(ScriptedWorker::running("w")).await;
         let call = journaled();
         let id = call.id;
-        let running = pair.remote.start(call).await.unwrap();
+        let running = pair.remote.start(call, None).await.unwrap();
         let record = pair.worker.call(id).await;
         drop(running.events);
         running.control.cancel("nobody waits");
@@ -123,11 +123,11 @@ async fn starting_a_known_call_attaches_to_it() {
         let pair = Pair::new(ScriptedWorker::running("w")).await;
         let call = journaled();
         let id = call.id;
-        let mut first = pair.remote.start(call.clone()).await.unwrap();
+        let mut first = pair.remote.start(call.clone(), None).await.unwrap();
         let record = pair.worker.call(id).await;
         record.progress(1);
         next(&mut first).await.unwrap();
-        let mut second = pair.remote.start(call).await.unwrap();
+        let mut second = pair.remote.start(call, None).await.unwrap();
         assert_eq!(next(&mut first).await, None);
         assert!(first.control.is_replaced() && !second.control.is_replaced());
         first.control.cancel("too late");
@@ -160,7 +160,7 @@ async fn a_reader_that_the_worker_lets_go_sees_no_end() {
         let pair = Pair::new(ScriptedWorker::running("w")).await;
         let call = journaled();
         let id = call.id;
-        let mut running = pair.remote.start(call).await.unwrap();
+        let mut running = pair.remote.start(call, None).await.unwrap();
         let record = pair.worker.call(id).await;
         record.progress(1);
         assert_eq!(next(&mut running).await, Some((1, "1".to_owned())));
@@ -190,7 +190,7 @@ async fn the_sessions_epoch_goes_with_starts_and_attachments() {
             epoch: Some(Epoch(7)),
             ..journaled()
         };
-        let _running = pair.remote.start(call.clone()).await.unwrap();
+        let _running = pair.remote.start(call.clone(), None).await.unwrap();
         let attach = Attach {
             epoch: call.epoch,
             ..Attach::new(call.id, 0)
@@ -203,7 +203,7 @@ async fn the_sessions_epoch_goes_with_starts_and_attachments() {
             epoch: Some(Epoch(6)),
             ..journaled()
         };
-        let refused = pair.remote.start(former).await.err();
+        let refused = pair.remote.start(former, None).await.err();
         assert_eq!(refused, Some(CallFailure::Superseded { epoch: Epoch(7) }));
     })
     .await;

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use shoal_ports::CallEventKind;
+use shoal_ports::{Binding, CallEventKind};
 use shoal_protocol::{Outcome, RawJson};
 use shoal_rpc::LinkConfig;
 
@@ -82,7 +82,10 @@ async fn a_storm_of_breaks_leaves_every_call_whole() {
 
 async fn talk(pair: &Pair, seed: usize) {
     let mut call = journaled();
-    call.worker = Some(pair.worker.id.clone());
+    call.binding = Some(Binding {
+        worker: pair.worker.id.clone(),
+        ledger: None,
+    });
     let id = call.id;
     let script = async {
         let record = pair.worker.call(id).await;

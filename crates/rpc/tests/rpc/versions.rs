@@ -36,7 +36,7 @@ async fn workers_and_nodes_of_all_versions_understand_one_another() {
             let pair = Pair::configured(scripted, speaking(node), speaking(worker)).await;
             let call = journaled();
             let id = call.id;
-            let mut running = pair.remote.start(call).await.unwrap();
+            let mut running = pair.remote.start(call, None).await.unwrap();
             let record = pair.worker.call(id).await;
             for number in 0..300 {
                 record.progress(number);
@@ -58,7 +58,7 @@ async fn workers_and_nodes_of_all_versions_understand_one_another() {
                 speaking(worker),
             )
             .await;
-            let starts = (0..200).map(|_| echo.remote.start(repeatable()));
+            let starts = (0..200).map(|_| echo.remote.start(repeatable(), None));
             for running in futures::future::join_all(starts).await {
                 assert_eq!(rest(&mut running.unwrap()).await.len(), 1);
             }
@@ -75,7 +75,7 @@ async fn state_passes_where_both_know_it_and_is_refused_at_once_elsewhere() {
             let pair = Pair::configured(scripted, speaking(node), speaking(worker)).await;
             let call = journaled();
             let id = call.id;
-            let mut running = pair.remote.start(call).await.unwrap();
+            let mut running = pair.remote.start(call, None).await.unwrap();
             let record = pair.worker.call(id).await;
             let request = StateRequest::set("key", Some(RawJson::from_static("7")));
             record.state(5, request.clone());

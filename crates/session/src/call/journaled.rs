@@ -431,9 +431,8 @@ impl CallDriver {
         in_flight: &mut InFlight,
         tried: &mut Vec<WorkerId>,
     ) -> Option<Binding> {
-        let call = &mut in_flight.plan.call;
-        tried.extend(call.worker.take());
-        call.ledger = None;
+        let refused = in_flight.plan.call.binding.take();
+        tried.extend(refused.map(|binding| binding.worker));
         let may_try = !tried.is_empty() && tried.len() < self.config.start_attempts;
         may_try.then(|| self.dispatcher.replan(&in_flight.plan, tried))?
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures::future::Either;
 use shoal_ports::{
-    Binding, Call, CallFailure, CallOutcome, GatewayError, Planned, Repeat, Retry, SessionRef,
-    SessionTransport,
+    Binding, Call, CallFailure, CallOutcome, GatewayError, MayStart, Planned, Repeat, Retry,
+    SessionRef, SessionTransport,
 };
 use shoal_protocol::{RequestMeta, TraceContext};
 use shoal_telemetry::trace::names;
@@ -41,10 +41,8 @@ impl CallDriver {
             repeat: Repeat::Never,
             trace: to.trace.clone().or_else(|| trace_of(&meta)),
             progress_token: meta.progress_token,
-            worker: None,
-            ledger: None,
-            attach_only: false,
-            asks_first: false,
+            binding: None,
+            may_start: MayStart::Yes,
             epoch: Some(live.rank()),
         };
         InFlight::new(live.clone(), admission, call, slot, names::SESSION_CALL)
@@ -80,7 +78,7 @@ impl CallDriver {
             }
             Err(answer) if in_flight.repeated && !in_flight.is_on_single_stream() => {
                 in_flight.refused = Some(answer);
-                in_flight.plan.call.attach_only = true;
+                in_flight.plan.call.may_start = MayStart::No;
                 self.planned(in_flight);
                 None
             }
@@ -105,7 +103,7 @@ impl CallDriver {
         }
         in_flight.slot.run_once();
         // An unbound call is journaled first, because a repeated delivery could not name the worker that has it.
-        if in_flight.came_bound && !plan.call.asks_first {
+        if in_flight.came_bound && plan.call.may_start != MayStart::IfApproved {
             let own = plan.route.as_ref().and_then(|route| route.hold);
             in_flight.hold = own.unwrap_or(self.config.hold);
         }
@@ -116,10 +114,10 @@ impl CallDriver {
     /// # Errors
     /// If not, the edge must decide, because only it knows of all deliveries.
     fn reach(&self, in_flight: &InFlight) -> Result<(), GatewayError> {
-        let worker = in_flight.plan.call.worker.as_ref();
-        match worker.filter(|worker| !self.dispatcher.takes(worker, &in_flight.plan)) {
-            Some(worker) => Err(GatewayError::WorkerAway {
-                reason: format!("its worker {worker} is not available"),
+        let binding = in_flight.plan.call.binding.as_ref();
+        match binding.filter(|to| !self.dispatcher.takes(&to.worker, &in_flight.plan)) {
+            Some(to) => Err(GatewayError::WorkerAway {
+                reason: format!("its worker {} is not available", to.worker),
             }),
             None => Ok(()),
         }
@@ -145,9 +143,7 @@ async fn in_time(
 impl InFlight {
     /// Binds the call to the worker that its edge has drawn. That worker may have the call if the delivery is repeated.
     pub(crate) fn came_bound_to(&mut self, binding: Binding, repeated: bool) {
-        let call = &mut self.plan.call;
-        call.worker = Some(binding.worker);
-        call.ledger = binding.ledger;
+        self.plan.call.binding = Some(binding);
         self.came_bound = true;
         self.repeated = repeated;
     }

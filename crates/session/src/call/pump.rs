@@ -240,8 +240,9 @@ impl CallDriver {
         }
         match written {
             Ok(()) => {
-                if let (true, Some(worker)) = (in_flight.runs_once(), &in_flight.plan.call.worker) {
-                    self.dispatcher.acknowledge(worker, end.call);
+                if let (true, Some(binding)) = (in_flight.runs_once(), &in_flight.plan.call.binding)
+                {
+                    self.dispatcher.acknowledge(&binding.worker, end.call);
                 }
             }
             Err(LogError::Store(StoreError::Stale)) => {}

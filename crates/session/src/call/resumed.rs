@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{Call, CallFailure, CallOutcome, Caller, JournaledCall, LoggedEvent, Repeat};
+use shoal_ports::{
+    Binding, Call, CallFailure, CallOutcome, Caller, JournaledCall, LoggedEvent, MayStart, Repeat,
+};
 use shoal_protocol::{EventId, Method, PROGRESS_TOKEN, RawJson};
 use shoal_telemetry::trace::names;
 
@@ -41,8 +43,10 @@ impl CallDriver {
         let longest = self.config.call_timeout;
         let call = match start::read(&entry.start, entry.call, caller, longest) {
             Ok(call) => Call {
-                worker: entry.worker,
-                ledger: entry.ledger,
+                binding: entry.worker.map(|worker| Binding {
+                    worker,
+                    ledger: entry.ledger,
+                }),
                 epoch: Some(live.rank()),
                 ..call
             },
@@ -92,7 +96,8 @@ impl CallDriver {
             Err(failure) => {
                 tracing::warn!(session = %in_flight.live.id, call = %in_flight.plan.call.id, %failure,
                     "could not resume a call");
-                let is_denied = in_flight.plan.call.attach_only && !in_flight.slot.is_cancelled();
+                let is_denied =
+                    in_flight.plan.call.may_start == MayStart::No && !in_flight.slot.is_cancelled();
                 let failure = match failure {
                     CallFailure::Cancelled if is_denied => {
                         CallFailure::not_executed("an earlier owner of the session refused it")

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use shoal_ports::{Call, CallId, Caller, LogFilter, Repeat};
+use shoal_ports::{Call, CallId, Caller, LogFilter, MayStart, Repeat};
 use shoal_protocol::{LogLevel, Method, RawJson, RequestMeta, TraceContext};
 use tokio::time::Instant;
 
@@ -50,10 +50,11 @@ pub(super) fn of(call: &Call, trace: Option<&TraceContext>) -> RawJson {
             LogFilter::AtLeast(level) => Some(level),
         },
         timeout: Some(millis(left)),
-        deadline: (!call.asks_first).then(|| unix_millis().saturating_add(millis(left))),
+        deadline: (call.may_start != MayStart::IfApproved)
+            .then(|| unix_millis().saturating_add(millis(left))),
         repeatable: call.repeat == Repeat::Safe,
-        asks_first: call.asks_first,
-        attach_only: call.attach_only,
+        asks_first: call.may_start == MayStart::IfApproved,
+        attach_only: call.may_start == MayStart::No,
         traceparent: trace.map(TraceContext::to_traceparent),
         tracestate: trace.and_then(TraceContext::tracestate).map(str::to_owned),
     })
@@ -90,10 +91,12 @@ pub(super) fn read(
             Repeat::Never
         },
         trace,
-        worker: None,
-        ledger: None,
-        attach_only: start.attach_only,
-        asks_first: start.asks_first,
+        binding: None,
+        may_start: match (start.attach_only, start.asks_first) {
+            (true, _) => MayStart::No,
+            (false, true) => MayStart::IfApproved,
+            (false, false) => MayStart::Yes,
+        },
         epoch: None,
     })
 }
@@ -114,13 +117,12 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use shoal_ports::{CallId, Caller, ForwardedHeaders, Principal};
+    use shoal_ports::{CallId, Caller, ForwardedHeaders, MayStart, Principal};
     use shoal_protocol::{RawJson, Revision};
 
     use super::{of, read};
 
-    /// Without `asks_first` or `attach_only`, the next owner would start what a person must approve, or what the
-    /// rules have refused.
+    /// Otherwise the next owner would start what a person must approve, or what the rules have refused.
     #[test]
     fn a_call_keeps_what_stops_it_from_starting() {
         let caller = Arc::new(Caller {
@@ -135,14 +137,10 @@ mod tests {
         let time = Duration::from_secs(60);
         let again = |start: &RawJson| read(start, CallId::generate(), caller.clone(), time);
         let plain = again(&RawJson::from_static(r#"{"method":"tools/call"}"#)).unwrap();
-        for (attach_only, asks_first) in [(false, false), (true, false), (false, true)] {
+        for may_start in [MayStart::Yes, MayStart::IfApproved, MayStart::No] {
             let mut call = plain.clone();
-            (call.attach_only, call.asks_first) = (attach_only, asks_first);
-            let back = again(&of(&call, None)).unwrap();
-            assert_eq!(
-                (back.attach_only, back.asks_first),
-                (attach_only, asks_first)
-            );
+            call.may_start = may_start;
+            assert_eq!(again(&of(&call, None)).unwrap().may_start, may_start);
         }
     }
 }

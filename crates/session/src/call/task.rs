@@ -70,8 +70,9 @@ impl CallDriver {
         let closing = response(in_flight.request(), &RawJson::from_static("{}"));
         match live.streams.append(tail, vec![closing], Some(end)).await {
             Ok(()) => {
-                if let (true, Some(worker)) = (in_flight.runs_once(), &in_flight.plan.call.worker) {
-                    self.dispatcher.acknowledge(worker, end.call);
+                if let (true, Some(binding)) = (in_flight.runs_once(), &in_flight.plan.call.binding)
+                {
+                    self.dispatcher.acknowledge(&binding.worker, end.call);
                 }
             }
             Err(error) => {

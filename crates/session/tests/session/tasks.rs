@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use shoal_ports::{
     AdoptCall, AskId, Call, CallEventKind, CallFailure, CallOutcome, CallPlan, Caller, Dispatcher,
-    ForwardedHeaders, GatewayError, LogFilter, NodeId, NodeLimits, Principal, Repeat,
+    ForwardedHeaders, GatewayError, LogFilter, MayStart, NodeId, NodeLimits, Principal, Repeat,
     SessionGateway, SessionRef, TaskAnswer, TaskMark, TaskRequest,
 };
 use shoal_protocol::task::{Task, TaskState};
@@ -44,10 +44,8 @@ async fn started(bench: &Bench, principal: &str, tool: &str) -> AdoptCall {
         deadline: Instant::now() + LONG,
         repeat: Repeat::Never,
         trace: None,
-        worker: None,
-        ledger: None,
-        attach_only: false,
-        asks_first: false,
+        binding: None,
+        may_start: MayStart::Yes,
         epoch: None,
     };
     let plan = CallPlan {

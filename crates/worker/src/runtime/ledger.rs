@@ -8,7 +8,7 @@ use std::time::Duration;
 use dashmap::{DashMap, Entry};
 use foldhash::fast::RandomState;
 use parking_lot::{Mutex, RwLock};
-use shoal_ports::{Call, CallFailure, CallId, LedgerNumber, Repeat};
+use shoal_ports::{Call, CallFailure, CallId, LedgerNumber, MayStart, Repeat};
 use tokio::time::Instant;
 
 use super::config::PoolConfig;
@@ -95,10 +95,11 @@ impl Ledger {
     ///
     /// # Errors
     /// `OutcomeUnknown` for a journaled call that may have run here; the refusal of `admit`, now or before;
-    /// `Cancelled` for an unknown call with `attach_only`.
+    /// `Cancelled` for an unknown call that may not start.
     pub(super) fn enter<T>(
         self: &Arc<Self>,
         call: &Call,
+        number: Option<LedgerNumber>,
         admit: impl FnOnce() -> Result<T, CallFailure>,
     ) -> Result<Entered<T>, CallFailure> {
         match self.calls.entry(call.id) {
@@ -108,11 +109,11 @@ impl Ledger {
                 // removed, so this finds one of the two.
                 let journaled = call.repeat == Repeat::Never;
                 if journaled {
-                    self.tombstones.lock().check(call.id, call.ledger)?;
+                    self.tombstones.lock().check(call.id, number)?;
                 }
-                let admission = match call.attach_only {
-                    true => Err(CallFailure::Cancelled),
-                    false => admit(),
+                let admission = match call.may_start {
+                    MayStart::No => Err(CallFailure::Cancelled),
+                    MayStart::Yes | MayStart::IfApproved => admit(),
                 };
                 let admission = admission.inspect_err(|failure| {
                     // A refusal is final for this binding, so the caller can bind the call elsewhere.

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use shoal_ports::{
     Call, CallFailure, CallId, CallOutcome, Caller, ClientInfo, ForwardedHeaders, LogFilter,
-    PoolCatalog, Principal, Repeat, SessionId, StateDoor, StateRequest, no_session,
+    MayStart, PoolCatalog, Principal, Repeat, SessionId, StateDoor, StateRequest, no_session,
 };
 use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -331,10 +331,8 @@ impl Client {
             log: self.log,
             deadline: tokio::time::Instant::now() + PATIENCE,
             trace: None,
-            worker: None,
-            ledger: None,
-            attach_only: false,
-            asks_first: false,
+            binding: None,
+            may_start: MayStart::Yes,
             epoch: None,
             repeat: Repeat::Never,
         }

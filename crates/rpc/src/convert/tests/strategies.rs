@@ -6,8 +6,8 @@ use proptest::{collection, option, prop_oneof};
 use shoal_ports::{
     AskId, Binding, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller,
     ClientInfo, Epoch, ForwardedHeaders, GatewayError, Grant, LedgerNumber, ListScope, LogFilter,
-    Memo, NodeId, PoolCatalog, Principal, RawObjectOrEmpty, Repeat, SessionId, SessionTransport,
-    StateRequest, StreamItem, WorkerId,
+    MayStart, Memo, NodeId, PoolCatalog, Principal, RawObjectOrEmpty, Repeat, SessionId,
+    SessionTransport, StateRequest, StreamItem, WorkerId,
 };
 use shoal_protocol::{
     Body, EventId, InvalidMessage, LogLevel, Message, Method, Notification, Outcome, RawJson,
@@ -188,8 +188,7 @@ pub(super) fn call(now: Instant) -> impl Strategy<Value = Call> {
         any::<bool>(),
         trace(),
         (
-            option::of(text()),
-            option::of(any::<(u64, u64)>()),
+            option::of(binding()),
             any::<bool>(),
             option::of(any::<u64>()),
         ),
@@ -209,14 +208,12 @@ pub(super) fn call(now: Instant) -> impl Strategy<Value = Call> {
                 Repeat::Never
             },
             trace,
-            worker: bound.0.map(WorkerId::new),
-            ledger: bound.1.map(|(incarnation, number)| LedgerNumber {
-                incarnation,
-                number,
-            }),
-            attach_only: bound.2,
-            asks_first: false,
-            epoch: bound.3.map(Epoch),
+            binding: bound.0,
+            may_start: match bound.1 {
+                true => MayStart::No,
+                false => MayStart::Yes,
+            },
+            epoch: bound.2.map(Epoch),
         },
     )
 }

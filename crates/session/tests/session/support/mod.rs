@@ -23,10 +23,10 @@ use futures::FutureExt as _;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
     AdoptCall, Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallFailure,
-    CallId, CallOutcome, CallPlan, Caller, Delivered, Dispatcher, Epoch, EventStream, NodeId,
-    OpenSession, OwnLists, Planning, Post, Principal, Repeat, ResourceUpdated, Route, RunningCall,
-    ServerFacts, SessionGateway, SessionId, SessionRef, SessionTransport, SettledFacts, Starting,
-    StreamItem, TaskClient, WorkerId, answered, at_once, later,
+    CallId, CallOutcome, CallPlan, Caller, Delivered, Dispatcher, Epoch, EventStream, MayStart,
+    NodeId, OpenSession, OwnLists, Planning, Post, Principal, Repeat, ResourceUpdated, Route,
+    RunningCall, ServerFacts, SessionGateway, SessionId, SessionRef, SessionTransport,
+    SettledFacts, Starting, StreamItem, TaskClient, WorkerId, answered, at_once, later,
 };
 use shoal_protocol::{
     Body, EventId, Message, Method, Outcome, RawJson, RawObject, Request, RequestId, RpcError,
@@ -265,16 +265,17 @@ impl Script {
     async fn begin(&self, call: Call) -> Result<RunningCall, CallFailure> {
         self.hear(&call)?;
         let name = tool(call.params.as_ref());
-        self.offered.lock().push(call.worker.clone());
+        let worker = call.binding.as_ref().map(|to| to.worker.clone());
+        self.offered.lock().push(worker.clone());
         if name == "full" {
             return Err(full());
         }
-        if call.worker.is_some() && call.worker == *self.left.lock() {
+        if worker.is_some() && worker == *self.left.lock() {
             return Err(CallFailure::WorkerAway {
                 reason: "its worker is not connected".into(),
             });
         }
-        if call.worker.is_some() && call.worker == *self.refuses.lock() {
+        if worker.is_some() && worker == *self.refuses.lock() {
             return Err(refused());
         }
         if self.forgotten.lock().contains(&call.id) {
@@ -397,7 +398,7 @@ impl Dispatcher for Script {
         if let Some(answer) = self.denies.lock().clone() {
             return at_once(Err(answer));
         }
-        let is_bound = call.worker.is_some();
+        let is_bound = call.binding.is_some();
         call.repeat = match is_bound || name.starts_with("stream") {
             true => Repeat::Never,
             false => Repeat::Safe,
@@ -458,7 +459,8 @@ impl Dispatcher for Script {
 
     async fn resume(&self, call: Call, after: u64) -> Result<RunningCall, CallFailure> {
         self.hear(&call)?;
-        if call.worker.is_some() && call.worker == *self.refuses.lock() {
+        let worker = call.binding.as_ref().map(|to| to.worker.clone());
+        if worker.is_some() && worker == *self.refuses.lock() {
             return Err(refused());
         }
         if self.forgotten.lock().contains(&call.id) {
@@ -471,7 +473,7 @@ impl Dispatcher for Script {
         let known = self.calls.get(&tool(call.params.as_ref()));
         match known.map(|known| known.value().clone()) {
             Some(driven) if driven.id == call.id => Ok(driven.attach(after).await),
-            _ if call.attach_only => Err(CallFailure::Cancelled),
+            _ if call.may_start == MayStart::No => Err(CallFailure::Cancelled),
             _ if self.starts_unknown.load(SeqCst) => self.begin(call).await,
             _ => Err(CallFailure::OutcomeUnknown {
                 reason: "its worker is gone".into(),

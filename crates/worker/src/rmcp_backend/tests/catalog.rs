@@ -69,7 +69,10 @@ async fn handler_that_cannot_list_is_not_ready_and_asked_again() {
     let announced = client.worker.announcement().borrow().clone();
     assert!(announced.catalog.is_none());
     assert!(announced.detail.unwrap().contains("not today"));
-    let refused = client.worker.start(client.tool("whoami", json!({}))).await;
+    let refused = client
+        .worker
+        .start(client.tool("whoami", json!({})), None)
+        .await;
     assert!(matches!(
         refused.err(),
         Some(CallFailure::NotExecuted { .. })

@@ -6,7 +6,8 @@ use rmcp::ServerHandler;
 use serde_json::{Value, json};
 use shoal_ports::{
     AskId, Call, CallEventKind, CallId, CallOutcome, Caller, ClientInfo, ForwardedHeaders,
-    LogFilter, PoolCatalog, Principal, Repeat, RunningCall, StateRequest, Worker, WorkerId,
+    LogFilter, MayStart, PoolCatalog, Principal, Repeat, RunningCall, StateRequest, Worker,
+    WorkerId,
 };
 use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision};
 use tokio::time::Instant;
@@ -78,10 +79,8 @@ impl<H: ServerHandler> Client<H> {
             deadline: Instant::now() + Duration::from_secs(60),
             repeat: Repeat::Never,
             trace: None,
-            worker: None,
-            ledger: None,
-            attach_only: false,
-            asks_first: false,
+            binding: None,
+            may_start: MayStart::Yes,
             epoch: None,
         }
     }
@@ -94,7 +93,7 @@ impl<H: ServerHandler> Client<H> {
 
     pub(super) async fn start(&self, call: Call) -> RunningCall {
         self.worker
-            .start(call)
+            .start(call, None)
             .await
             .expect("the worker takes the call")
     }

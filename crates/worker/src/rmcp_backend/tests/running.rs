@@ -187,7 +187,10 @@ async fn full_pool_refuses() {
     };
     let client = Client::of_pool(Probe::default(), config).await;
     let running = client.start(client.tool("stop", json!({}))).await;
-    let refused = client.worker.start(client.tool("stop", json!({}))).await;
+    let refused = client
+        .worker
+        .start(client.tool("stop", json!({})), None)
+        .await;
     assert!(matches!(
         refused.err(),
         Some(CallFailure::Overloaded { .. })

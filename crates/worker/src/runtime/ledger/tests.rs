@@ -44,6 +44,7 @@ fn step() -> impl Strategy<Value = Step> {
 struct History {
     ledger: Arc<Ledger>,
     calls: Vec<Call>,
+    number: Option<LedgerNumber>,
     /// Calls whose caller knows that they did not run.
     refused: Vec<bool>,
     queued: Vec<Vec<Arc<CallRecord>>>,
@@ -67,13 +68,10 @@ impl History {
             // An earlier process with this worker's name may have run these calls.
             bound.incarnation ^= 1;
         }
-        let bind = |call: Call| Call {
-            ledger: numbered.then_some(bound),
-            ..call
-        };
         Self {
             ledger,
-            calls: calls.into_iter().map(bind).collect(),
+            calls,
+            number: numbered.then_some(bound),
             refused: vec![false; CALLS],
             queued: vec![Vec::new(); CALLS],
             runs: vec![0; CALLS],
@@ -88,7 +86,7 @@ impl History {
                     reason: "no".to_owned(),
                 };
                 let admit = || admitted.then_some(()).ok_or_else(refused);
-                match self.ledger.enter(&self.calls[call], admit) {
+                match self.ledger.enter(&self.calls[call], self.number, admit) {
                     Ok(Entered::New(record, ())) => self.queued[call].push(record),
                     Ok(Entered::Known(_)) => {}
                     Err(CallFailure::NotExecuted { .. }) => self.refused[call] = true,
@@ -157,7 +155,7 @@ fn a_repeatable_call_leaves_no_trace() {
     let ledger = Ledger::new(&config);
     let call = repeatable();
     for _ in 0..2 {
-        let entered = ledger.enter(&call, || Ok(()));
+        let entered = ledger.enter(&call, None, || Ok(()));
         let Ok(Entered::New(record, ())) = entered else {
             panic!("the call is new every time");
         };
@@ -178,11 +176,8 @@ fn a_repeatable_call_leaves_no_trace() {
 async fn a_result_that_is_acknowledged_is_not_kept() {
     let ledger = Ledger::new(&PoolConfig::new("p"));
     for _ in 0..1000 {
-        let bound = Call {
-            ledger: Some(ledger.number()),
-            ..call()
-        };
-        let Ok(Entered::New(record, ())) = ledger.enter(&bound, || Ok(())) else {
+        let (bound, number) = (call(), Some(ledger.number()));
+        let Ok(Entered::New(record, ())) = ledger.enter(&bound, number, || Ok(())) else {
             panic!("it is new");
         };
         assert!(record.begin());
@@ -191,7 +186,7 @@ async fn a_result_that_is_acknowledged_is_not_kept() {
         record.finish(done());
         ledger.acknowledge(bound.id);
         assert!(ledger.find(bound.id).is_none());
-        let again = ledger.enter(&bound, || Ok(())).err();
+        let again = ledger.enter(&bound, number, || Ok(())).err();
         assert!(matches!(again, Some(CallFailure::OutcomeUnknown { .. })));
         ledger.acknowledge(bound.id);
     }

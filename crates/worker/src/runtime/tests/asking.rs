@@ -63,7 +63,7 @@ async fn what_the_tool_does_not_wait_for_is_taken_back() {
         })
     };
     let worker = script.worker(small()).await;
-    let mut running = worker.start(call_of("alice", "ask")).await.unwrap();
+    let mut running = worker.start(call_of("alice", "ask"), None).await.unwrap();
     let ask = asked(&mut running).await;
     given_up.notify_one();
     match event(&mut running).await.kind {
@@ -80,15 +80,15 @@ async fn unanswered_questions_leave_the_pool_open() {
     for at in 0..20 {
         let call = call_of("alice", "ask");
         let mut running = match at % 2 {
-            0 => worker.start(call).await.unwrap(),
-            _ => worker.start_now(call).unwrap(),
+            0 => worker.start(call, None).await.unwrap(),
+            _ => worker.start_now(call, None).unwrap(),
         };
         let ask = asked(&mut running).await;
         until(|| load(&worker) == (0, 0)).await;
         assert_eq!(worker.open_calls(), at + 1, "they have not ended");
         waiting.push((running, ask));
     }
-    let mut other = worker.start(call_of("bob", "quick")).await.unwrap();
+    let mut other = worker.start(call_of("bob", "quick"), None).await.unwrap();
     assert!(is_done(&outcome(&mut other).await));
     for (running, ask) in &mut waiting {
         answer(running, *ask);
@@ -108,7 +108,7 @@ async fn questions_beyond_the_limits_are_refused_at_once() {
     };
     let worker = asking().worker(config).await;
     let ask = async |principal: &str| {
-        let mut running = worker.start(call_of(principal, "ask")).await.unwrap();
+        let mut running = worker.start(call_of(principal, "ask"), None).await.unwrap();
         match event(&mut running).await.kind {
             CallEventKind::Ask { ask, .. } => Ok((running, ask)),
             CallEventKind::Finished(CallOutcome::Error(error)) => Err(error),
@@ -162,11 +162,11 @@ async fn a_call_that_goes_on_comes_before_those_that_have_not_begun() {
             ..small()
         })
         .await;
-    let mut first = worker.start(call_of("alice", "ask")).await.unwrap();
+    let mut first = worker.start(call_of("alice", "ask"), None).await.unwrap();
     let ask = asked(&mut first).await;
     let mut others = Vec::new();
     for name in ["second", "third", "fourth"] {
-        others.push(worker.start(call_of("alice", name)).await.unwrap());
+        others.push(worker.start(call_of("alice", name), None).await.unwrap());
     }
     until(|| begun.lock().len() == 2).await;
     answer(&first, ask);
@@ -199,7 +199,7 @@ async fn what_ends_while_it_asks_leaves_nothing_behind() {
         if at == 3 {
             call.deadline = Instant::now() + Duration::from_secs(1);
         }
-        let mut running = worker.start(call).await.unwrap();
+        let mut running = worker.start(call, None).await.unwrap();
         asked(&mut running).await;
         if at < 3 {
             running.control.cancel("enough");
@@ -212,7 +212,7 @@ async fn what_ends_while_it_asks_leaves_nothing_behind() {
         // Lets the tool see its question's end, because only one call may ask at a time.
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    let mut last = worker.start(call_of("alice", "ask")).await.unwrap();
+    let mut last = worker.start(call_of("alice", "ask"), None).await.unwrap();
     let ask = asked(&mut last).await;
     answer(&last, ask);
     assert!(is_done(&outcome(&mut last).await));
@@ -232,7 +232,7 @@ async fn a_tool_that_gives_its_question_up_goes_on_in_the_pool() {
         done()
     });
     let worker = script.worker(small()).await;
-    let mut running = worker.start(repeatable()).await.unwrap();
+    let mut running = worker.start(repeatable(), None).await.unwrap();
     let given_up = asked(&mut running).await;
     let said = running.events.next().await.unwrap().kind;
     assert!(matches!(said, CallEventKind::Withdrawn { ask } if ask == given_up));
@@ -249,7 +249,7 @@ async fn a_worker_that_shuts_down_waits_for_calls_that_ask() {
     for answers in [true, false] {
         let script = asking();
         let worker = script.worker(small()).await;
-        let mut running = worker.start(call_of("alice", "ask")).await.unwrap();
+        let mut running = worker.start(call_of("alice", "ask"), None).await.unwrap();
         let ask = asked(&mut running).await;
         until(|| load(&worker) == (0, 0)).await;
         let ending = {
@@ -269,6 +269,6 @@ async fn a_worker_that_shuts_down_waits_for_calls_that_ask() {
             ));
         }
         ending.await.unwrap();
-        assert!(worker.start(call()).await.is_err());
+        assert!(worker.start(call(), None).await.is_err());
     }
 }

@@ -3,7 +3,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use shoal_ports::{
-    Attach, Call, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Epoch, SessionId, Worker,
+    Attach, Call, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Epoch, MayStart,
+    SessionId, Worker,
 };
 use shoal_protocol::{Method, Outcome, RawJson};
 use tokio::sync::Semaphore;
@@ -36,7 +37,7 @@ async fn call_can_be_attached_to_while_it_runs_and_after() {
     let worker = script.worker(small()).await;
     let call = call();
     let id = call.id;
-    let mut first = worker.start(call).await.unwrap();
+    let mut first = worker.start(call, None).await.unwrap();
     permits.add_permits(1);
     assert_eq!(event(&mut first).await.sequence, 1);
 
@@ -63,7 +64,7 @@ async fn starting_a_known_call_attaches_to_it() {
     let worker = script.worker(small()).await;
     let call = call();
     for _ in 0..3 {
-        let mut running = worker.start(call.clone()).await.unwrap();
+        let mut running = worker.start(call.clone(), None).await.unwrap();
         assert_eq!(event(&mut running).await.sequence, 1);
     }
     assert_eq!(script.runs(), 1);
@@ -80,7 +81,7 @@ async fn call_runs_on_when_nobody_listens() {
     let worker = script.worker(small()).await;
     let call = call();
     let id = call.id;
-    drop(worker.start(call).await.unwrap());
+    drop(worker.start(call, None).await.unwrap());
     until(|| script.runs() == 1 && worker.load().running == 0).await;
     let mut running = worker.attach(Attach::new(id, 0)).await.unwrap();
     let oldest = event(&mut running).await.sequence;
@@ -102,7 +103,7 @@ async fn slow_reader_is_let_go_and_may_come_back() {
     let worker = script.worker(small()).await;
     let call = call();
     let id = call.id;
-    let mut running = worker.start(call).await.unwrap();
+    let mut running = worker.start(call, None).await.unwrap();
     until(|| script.runs() == 1 && worker.load().running == 0).await;
     // Unread events stay for the next reader.
     assert!(running.events.next().await.is_none());
@@ -121,7 +122,7 @@ async fn reader_that_keeps_up_misses_nothing() {
         done()
     });
     let worker = script.worker(small()).await;
-    let mut running = worker.start(call()).await.unwrap();
+    let mut running = worker.start(call(), None).await.unwrap();
     for sequence in 1..=2001 {
         assert_eq!(event(&mut running).await.sequence, sequence);
     }
@@ -134,14 +135,14 @@ async fn repeatable_call_is_forgotten_once_delivered_and_kept_until_then() {
 
     let delivered = repeatable();
     let id = delivered.id;
-    let mut running = worker.start(delivered).await.unwrap();
+    let mut running = worker.start(delivered, None).await.unwrap();
     outcome(&mut running).await;
     assert!(worker.attach(Attach::new(id, 0)).await.is_err());
 
     until(|| worker.load().running == 0 && worker.load().queued == 0).await;
     let unread = repeatable();
     let id = unread.id;
-    let running = worker.start(unread).await.unwrap();
+    let running = worker.start(unread, None).await.unwrap();
     until(|| script.runs() == 2 && worker.load().running == 0).await;
     drop(running);
     let mut running = worker.attach(Attach::new(id, 0)).await.unwrap();
@@ -163,12 +164,12 @@ async fn call_that_is_safe_to_repeat_runs_again_where_it_was_lost_after_it_said_
     });
     let worker = script.worker(small()).await;
     let call = repeatable();
-    let ended = outcome(&mut worker.start(call.clone()).await.unwrap()).await;
+    let ended = outcome(&mut worker.start(call.clone(), None).await.unwrap()).await;
     let CallOutcome::Failed(CallFailure::OutcomeUnknown { .. }) = ended else {
         panic!("{ended:?}");
     };
     until(|| worker.load().running == 0).await;
-    let ended = outcome(&mut worker.start(call).await.unwrap()).await;
+    let ended = outcome(&mut worker.start(call, None).await.unwrap()).await;
     assert!(is_done(&ended), "{ended:?}");
     assert_eq!(script.runs(), 2);
 }
@@ -182,7 +183,7 @@ async fn call_that_must_not_run_twice_is_found_where_it_was_lost() {
     let worker = script.worker(small()).await;
     let call = call();
     for _ in 0..2 {
-        let ended = outcome(&mut worker.start(call.clone()).await.unwrap()).await;
+        let ended = outcome(&mut worker.start(call.clone(), None).await.unwrap()).await;
         assert!(matches!(
             ended,
             CallOutcome::Failed(CallFailure::OutcomeUnknown { .. })
@@ -210,7 +211,7 @@ async fn finished_call_is_forgotten_after_the_retention() {
     let worker = Script::quick().worker(config).await;
     let call = call();
     let id = call.id;
-    outcome(&mut worker.start(call).await.unwrap()).await;
+    outcome(&mut worker.start(call, None).await.unwrap()).await;
     tokio::time::sleep(Duration::from_secs(9)).await;
     assert!(worker.attach(Attach::new(id, 0)).await.is_ok());
     tokio::time::sleep(Duration::from_secs(3)).await;
@@ -234,7 +235,7 @@ async fn oldest_finished_calls_make_room() {
         for _ in 0..3 {
             let call = call();
             ids.push(call.id);
-            outcome(&mut worker.start(call).await.unwrap()).await;
+            outcome(&mut worker.start(call, None).await.unwrap()).await;
         }
         assert!(worker.attach(Attach::new(ids[0], 0)).await.is_err());
         assert!(worker.attach(Attach::new(ids[1], 0)).await.is_ok());
@@ -253,11 +254,11 @@ async fn journaled_call_does_not_run_again_when_its_result_is_gone() {
     let retention = config.result_retention;
     let worker = script.worker(config).await;
     let call = call();
-    outcome(&mut worker.start(call.clone()).await.unwrap()).await;
+    outcome(&mut worker.start(call.clone(), None).await.unwrap()).await;
     tokio::time::sleep(retention + Duration::from_secs(2)).await;
     for refused in [
         worker.attach(Attach::new(call.id, 0)).await,
-        worker.start(call.clone()).await,
+        worker.start(call.clone(), None).await,
     ] {
         let refused = refused.err();
         assert!(matches!(refused, Some(CallFailure::OutcomeUnknown { .. })));
@@ -270,20 +271,15 @@ async fn journaled_call_that_was_bound_to_an_earlier_process_is_not_run() {
     let script = Script::quick();
     let earlier = script.worker(small()).await.ledger();
     let worker = script.worker(small()).await;
-    let bound = Call {
-        ledger: earlier,
-        ..call()
-    };
-    let refused = worker.start(bound).await.err();
+    let refused = worker.start(call(), earlier).await.err();
     assert!(matches!(refused, Some(CallFailure::OutcomeUnknown { .. })));
     assert_eq!(script.runs(), 0);
     let repeatable = Call {
         repeat: shoal_ports::Repeat::Safe,
         id: CallId::from_bytes([0; 16]),
-        ledger: earlier,
         ..call()
     };
-    outcome(&mut worker.start(repeatable).await.unwrap()).await;
+    outcome(&mut worker.start(repeatable, earlier).await.unwrap()).await;
     assert_eq!(script.runs(), 1);
 }
 
@@ -291,26 +287,19 @@ async fn journaled_call_that_was_bound_to_an_earlier_process_is_not_run() {
 async fn refusal_of_a_journaled_call_is_final_for_its_binding() {
     let script = Script::obedient();
     let worker = script.worker(small()).await;
-    let mut busy = worker.start(call()).await.unwrap();
+    let mut busy = worker.start(call(), None).await.unwrap();
     until(|| script.runs() == 1).await;
-    let bound = Call {
-        ledger: worker.ledger(),
-        ..call()
-    };
-    let refused = worker.start(bound.clone()).await.err();
+    let (bound, ledger) = (call(), worker.ledger());
+    let refused = worker.start(bound.clone(), ledger).await.err();
     assert!(matches!(refused, Some(CallFailure::Overloaded { .. })));
     busy.control.cancel("make room");
     outcome(&mut busy).await;
     until(|| worker.load().running == 0 && worker.load().queued == 0).await;
     // The refusal stays, because the sender may have bound the call to another worker since.
-    assert_eq!(worker.start(bound.clone()).await.err(), refused);
+    assert_eq!(worker.start(bound.clone(), ledger).await.err(), refused);
     // A new binding under a later number is accepted.
-    until(|| worker.ledger() != bound.ledger).await;
-    let anew = Call {
-        ledger: worker.ledger(),
-        ..bound
-    };
-    drop(worker.start(anew).await.unwrap());
+    until(|| worker.ledger() != ledger).await;
+    drop(worker.start(bound, worker.ledger()).await.unwrap());
     until(|| script.runs() == 2).await;
 }
 
@@ -318,30 +307,25 @@ async fn refusal_of_a_journaled_call_is_final_for_its_binding() {
 async fn a_call_that_is_only_attached_to_is_never_run() {
     let script = Script::quick();
     let worker = script.worker(small()).await;
-    let bound = Call {
-        ledger: worker.ledger(),
-        ..call()
-    };
+    let ledger = worker.ledger();
+    let bound = call();
     let attach_only = Call {
-        attach_only: true,
+        may_start: MayStart::No,
         ..bound.clone()
     };
     let cancelled = Some(CallFailure::Cancelled);
-    assert_eq!(worker.start(attach_only.clone()).await.err(), cancelled);
+    assert_eq!(worker.start(attach_only, ledger).await.err(), cancelled);
     // A former owner's start may arrive after the next owner's.
-    assert_eq!(worker.start(bound).await.err(), cancelled);
+    assert_eq!(worker.start(bound, ledger).await.err(), cancelled);
     assert_eq!(script.runs(), 0);
-    let known = Call {
-        ledger: worker.ledger(),
-        ..call()
-    };
-    let mut first = worker.start(known.clone()).await.unwrap();
+    let (known, ledger) = (call(), worker.ledger());
+    let mut first = worker.start(known.clone(), ledger).await.unwrap();
     outcome(&mut first).await;
     let attached = Call {
-        attach_only: true,
+        may_start: MayStart::No,
         ..known
     };
-    let mut attached = worker.start(attached).await.unwrap();
+    let mut attached = worker.start(attached, ledger).await.unwrap();
     assert!(is_done(&outcome(&mut attached).await));
     assert_eq!(script.runs(), 1);
 }
@@ -354,10 +338,9 @@ async fn no_clock_decides_whether_a_call_runs() {
     for seconds in [-3600_i64, -5, 5, 3600] {
         let call = Call {
             id: id_made(seconds),
-            ledger: worker.ledger(),
             ..call()
         };
-        let mut running = worker.start(call).await.expect("it runs");
+        let mut running = worker.start(call, worker.ledger()).await.expect("it runs");
         assert!(is_done(&outcome(&mut running).await));
         until(|| worker.load().running == 0 && worker.load().queued == 0).await;
     }
@@ -385,7 +368,7 @@ async fn control_of_a_reader_that_was_replaced_has_no_effect() {
     let worker = script.worker(small()).await;
     let call = call();
     let id = call.id;
-    let mut first = worker.start(call).await.unwrap();
+    let mut first = worker.start(call, None).await.unwrap();
     let CallEventKind::Ask { ask, .. } = event(&mut first).await.kind else {
         panic!("expected a question");
     };
@@ -413,7 +396,7 @@ async fn a_reader_comes_back_under_its_name_unless_another_has_come() {
     let worker = script.worker(small()).await;
     let call = call();
     let id = call.id;
-    let first = worker.start(call).await.unwrap();
+    let first = worker.start(call, None).await.unwrap();
     let name = first.control.reader().unwrap();
     drop(first.events);
     let mut again = worker
@@ -462,7 +445,7 @@ async fn what_is_said_while_a_reader_is_away_waits_for_it() {
     let worker = script.worker(small()).await;
     let call = call();
     let id = call.id;
-    let first = worker.start(call).await.unwrap();
+    let first = worker.start(call, None).await.unwrap();
     let name = first.control.reader().unwrap();
     drop(first);
     until(|| script.runs() == 1).await;
@@ -488,7 +471,7 @@ async fn a_call_without_a_session_ends_when_its_reader_does_not_come_back() {
     let worker = script.worker(small()).await;
     let call = call();
     let id = call.id;
-    let running = worker.start(call).await.unwrap();
+    let running = worker.start(call, None).await.unwrap();
     tokio::time::sleep(DESERTED).await;
     drop(running);
     tokio::time::sleep(DESERTED / 2).await;
@@ -511,7 +494,7 @@ async fn a_call_of_a_session_waits_for_its_next_owner() {
     let worker = Script::obedient().worker(small()).await;
     let mut call = call();
     Arc::make_mut(&mut call.caller).session = Some(SessionId::new("session"));
-    drop(worker.start(call).await.unwrap());
+    drop(worker.start(call, None).await.unwrap());
     tokio::time::sleep(3 * DESERTED).await;
     assert_eq!(worker.load().running, 1);
 }
@@ -521,7 +504,7 @@ async fn a_call_that_the_owner_of_a_session_has_come_for_waits_for_the_next_one(
     let worker = Script::obedient().worker(small()).await;
     let call = call();
     let id = call.id;
-    let begun = worker.start(call).await.unwrap();
+    let begun = worker.start(call, None).await.unwrap();
     let by_owner = |epoch| Attach {
         epoch: Some(Epoch(epoch)),
         ..Attach::new(id, 0)
@@ -541,8 +524,8 @@ async fn a_request_that_comes_again_does_not_take_a_call_from_the_task_that_it_h
     let worker = Script::obedient().worker(small()).await;
     let call = call();
     let id = call.id;
-    let _begun = worker.start(call.clone()).await.unwrap();
-    let again = worker.start(call.clone()).await.unwrap();
+    let _begun = worker.start(call.clone(), None).await.unwrap();
+    let again = worker.start(call.clone(), None).await.unwrap();
     assert!(!again.control.is_replaced(), "nobody has come for it yet");
     let by_owner = Attach {
         epoch: Some(Epoch(2)),
@@ -550,7 +533,7 @@ async fn a_request_that_comes_again_does_not_take_a_call_from_the_task_that_it_h
     };
     let owner = worker.attach(by_owner).await.unwrap();
     let superseded = Some(CallFailure::Superseded { epoch: Epoch(2) });
-    assert_eq!(worker.start(call).await.err(), superseded);
+    assert_eq!(worker.start(call, None).await.err(), superseded);
     assert_eq!(worker.attach(Attach::new(id, 0)).await.err(), superseded);
     assert!(!owner.control.is_replaced());
 }
@@ -569,7 +552,7 @@ async fn a_call_is_open_until_somebody_has_read_its_end_or_a_while_has_passed() 
         let mut call = call();
         Arc::make_mut(&mut call.caller).session = session.then(|| SessionId::new("session"));
         let id = call.id;
-        drop(worker.start(call).await.unwrap());
+        drop(worker.start(call, None).await.unwrap());
         until(|| worker.load().running == 1).await;
         permits.add_permits(1);
         until(|| worker.load().running == 0).await;
@@ -599,10 +582,7 @@ async fn a_former_owner_neither_starts_nor_takes_back_a_call() {
         ..small()
     };
     let worker = script.worker(config).await;
-    let call = Call {
-        ledger: worker.ledger(),
-        ..call()
-    };
+    let (call, ledger) = (call(), worker.ledger());
     let session = Some(SessionId::new("s"));
     let caller = Caller {
         session,
@@ -612,7 +592,7 @@ async fn a_former_owner_neither_starts_nor_takes_back_a_call() {
         caller: Arc::new(caller),
         ..call
     };
-    let _first = worker.start(in_epoch(&call, 1)).await.unwrap();
+    let _first = worker.start(in_epoch(&call, 1), ledger).await.unwrap();
     let next = Attach {
         epoch: Some(Epoch(2)),
         ..Attach::new(call.id, 0)
@@ -624,7 +604,7 @@ async fn a_former_owner_neither_starts_nor_takes_back_a_call() {
         ..Attach::new(call.id, 0)
     };
     assert_eq!(worker.attach(back).await.err(), superseded);
-    let again = worker.start(in_epoch(&call, 1)).await.err();
+    let again = worker.start(in_epoch(&call, 1), ledger).await.err();
     assert_eq!(again, superseded);
     assert!(!next.control.is_replaced());
     // A former owner's refused start leaves nothing behind, so the next owner may still start that call.
@@ -632,9 +612,9 @@ async fn a_former_owner_neither_starts_nor_takes_back_a_call() {
         id: CallId::generate(),
         ..call.clone()
     };
-    let late = worker.start(in_epoch(&other, 1)).await.err();
+    let late = worker.start(in_epoch(&other, 1), ledger).await.err();
     assert_eq!(late, superseded);
-    assert!(worker.start(in_epoch(&other, 2)).await.is_ok());
+    assert!(worker.start(in_epoch(&other, 2), ledger).await.is_ok());
     next.control.cancel("enough");
     let ended = outcome(&mut next).await;
     assert!(matches!(ended, CallOutcome::Failed(CallFailure::Cancelled)));

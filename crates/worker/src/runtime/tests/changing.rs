@@ -53,12 +53,12 @@ async fn what_has_begun_ends_as_it_began_and_what_comes_runs_anew() {
     let worker = old.worker(config.clone()).await;
     let (running, waiting) = (call(), call());
     let (running_id, bound) = (running.id, worker.ledger());
-    drop(worker.start(running).await.unwrap());
-    let mut waiting = worker.start(waiting).await.unwrap();
+    drop(worker.start(running, None).await.unwrap());
+    let mut waiting = worker.start(waiting, None).await.unwrap();
     until(|| old.runs() == 1).await;
 
     worker.change(config, Some(new.clone()), LONG).await;
-    let mut next = worker.start(call()).await.unwrap();
+    let mut next = worker.start(call(), None).await.unwrap();
     assert!(is_of("new", &outcome(&mut next).await));
     assert_eq!(shut_down(&old), 0);
     assert_eq!(worker.load().running, 1);
@@ -87,9 +87,9 @@ async fn other_limits_restart_nothing() {
     let permits = Arc::new(Semaphore::new(0));
     let script = named("it", &permits);
     let worker = script.worker(small()).await;
-    let mut first = worker.start(call()).await.unwrap();
+    let mut first = worker.start(call(), None).await.unwrap();
     assert!(matches!(
-        worker.start(call()).await.err(),
+        worker.start(call(), None).await.err(),
         Some(CallFailure::Overloaded { .. })
     ));
     let more = PoolConfig {
@@ -99,8 +99,8 @@ async fn other_limits_restart_nothing() {
     worker.change(more, None, LONG).await;
     assert_eq!(worker.load().capacity, 2);
     let mut others = [
-        worker.start(call()).await.unwrap(),
-        worker.start(call()).await.unwrap(),
+        worker.start(call(), None).await.unwrap(),
+        worker.start(call(), None).await.unwrap(),
     ];
     permits.add_permits(3);
     assert!(is_of("it", &outcome(&mut first).await));
@@ -126,7 +126,7 @@ async fn no_call_is_refused_however_often_the_form_changes() {
         let (worker, over, ended) = (Arc::clone(&worker), Arc::clone(&over), Arc::clone(&ended));
         tokio::spawn(async move {
             while !over.load(Ordering::SeqCst) {
-                let mut running = worker.start(repeatable()).await.unwrap();
+                let mut running = worker.start(repeatable(), None).await.unwrap();
                 assert!(is_done(&outcome(&mut running).await));
                 ended.fetch_add(1, Ordering::SeqCst);
             }
@@ -187,7 +187,7 @@ async fn a_session_keeps_what_it_has_until_it_ends_or_the_time_is_over() {
     let config = PoolConfig::new("pool");
     worker.change(config, Some(new.clone()), LONG).await;
     let runs_at = async |session: &SessionId| {
-        let mut running = worker.start(of_session(session)).await.unwrap();
+        let mut running = worker.start(of_session(session), None).await.unwrap();
         outcome(&mut running).await
     };
     assert!(is_of("old", &runs_at(&ends).await));
@@ -222,7 +222,7 @@ async fn who_leaves_takes_no_other_form() {
     let permits = Arc::new(Semaphore::new(0));
     let old = named("old", &permits);
     let worker = old.worker(small()).await;
-    let mut running = worker.start(call()).await.unwrap();
+    let mut running = worker.start(call(), None).await.unwrap();
     let leaving = {
         let worker = Arc::clone(&worker);
         tokio::spawn(async move { worker.leave(Announcement::REMOVED).await })
@@ -246,7 +246,7 @@ async fn who_leaves_takes_no_other_form() {
 async fn the_end_of_the_worker_is_that_of_its_former_forms() {
     let old = Script::new(|_| std::future::pending());
     let worker = old.worker(small()).await;
-    let mut running = worker.start(call()).await.unwrap();
+    let mut running = worker.start(call(), None).await.unwrap();
     until(|| old.runs() == 1).await;
     let new = Script::quick();
     worker.change(small(), Some(new.clone()), LONG).await;

@@ -29,7 +29,10 @@ async fn deadline_ends_the_call_and_tells_the_tool() {
     };
     let worker = script.worker(small()).await;
     let deadline = Instant::now() + Duration::from_secs(3);
-    let mut running = worker.start(Call { deadline, ..call() }).await.unwrap();
+    let mut running = worker
+        .start(Call { deadline, ..call() }, None)
+        .await
+        .unwrap();
     let CallOutcome::Failed(CallFailure::DeadlineExceeded { limit }) = outcome(&mut running).await
     else {
         panic!("expected a passed deadline");
@@ -59,7 +62,7 @@ async fn tool_that_does_not_stop_is_dropped_after_the_grace() {
         })
     };
     let worker = script.worker(small()).await;
-    let mut running = worker.start(call()).await.unwrap();
+    let mut running = worker.start(call(), None).await.unwrap();
     until(|| script.runs() == 1).await;
     running.control.cancel("no longer needed");
     let cancelled = Instant::now();
@@ -87,7 +90,7 @@ async fn a_cancelled_call_is_over_when_its_tool_has_stopped() {
         })
     };
     let worker = script.worker(small()).await;
-    let mut running = worker.start(call()).await.unwrap();
+    let mut running = worker.start(call(), None).await.unwrap();
     until(|| script.runs() == 1).await;
     running.control.cancel("no longer needed");
     assert!(!is_done(&outcome(&mut running).await));
@@ -103,7 +106,7 @@ async fn a_cancelled_call_is_over_when_its_tool_has_stopped() {
 async fn cancelled_call_has_one_end_whatever_its_tool_says() {
     let script = Script::obedient();
     let worker = script.worker(small()).await;
-    let mut running = worker.start(call()).await.unwrap();
+    let mut running = worker.start(call(), None).await.unwrap();
     until(|| script.runs() == 1).await;
     running.control.cancel("once");
     running.control.cancel("twice");
@@ -123,9 +126,9 @@ async fn call_cancelled_while_it_waits_is_never_run() {
             ..small()
         })
         .await;
-    let mut first = worker.start(call()).await.unwrap();
+    let mut first = worker.start(call(), None).await.unwrap();
     until(|| script.runs() == 1).await;
-    let mut second = worker.start(call()).await.unwrap();
+    let mut second = worker.start(call(), None).await.unwrap();
     second.control.cancel("gave up");
     assert!(matches!(
         outcome(&mut second).await,
@@ -147,7 +150,7 @@ async fn panic_ends_one_call_and_nothing_else() {
     });
     let worker = script.worker(small()).await;
     for _ in 0..3 {
-        let mut running = worker.start(call()).await.unwrap();
+        let mut running = worker.start(call(), None).await.unwrap();
         let CallOutcome::Error(error) = outcome(&mut running).await else {
             panic!("expected the tool's own error");
         };
@@ -161,7 +164,7 @@ async fn panic_ends_one_call_and_nothing_else() {
 async fn result_that_comes_before_the_deadline_is_the_end() {
     let script = Script::quick();
     let worker = script.worker(small()).await;
-    let mut running = worker.start(call()).await.unwrap();
+    let mut running = worker.start(call(), None).await.unwrap();
     assert!(is_done(&outcome(&mut running).await));
     assert!(running.events.next().await.is_none());
 }
@@ -173,11 +176,10 @@ async fn a_session_that_ends_takes_its_calls_along_and_begins_none() {
     let of = |session: &str| {
         let mut call = call();
         Arc::make_mut(&mut call.caller).session = Some(SessionId::new(session));
-        call.ledger = worker.ledger();
         call
     };
-    let mut ended = worker.start(of("ended")).await.unwrap();
-    let mut other = worker.start(of("other")).await.unwrap();
+    let mut ended = worker.start(of("ended"), worker.ledger()).await.unwrap();
+    let mut other = worker.start(of("other"), worker.ledger()).await.unwrap();
     until(|| script.runs() == 2).await;
     worker.end_session(&SessionId::new("ended")).await;
     let told = outcome(&mut ended).await;
@@ -187,7 +189,7 @@ async fn a_session_that_ends_takes_its_calls_along_and_begins_none() {
     );
     let late = of("ended");
     for _ in 0..2 {
-        let refused = worker.start(late.clone()).await.err();
+        let refused = worker.start(late.clone(), None).await.err();
         assert!(matches!(refused, Some(CallFailure::Cancelled)));
     }
     assert_eq!(script.runs(), 2);
@@ -204,7 +206,7 @@ async fn a_withdrawn_call_that_is_safe_to_repeat_runs_anew_when_it_is_sent_again
     });
     let worker = script.worker(small()).await;
     let call = repeatable();
-    let mut first = worker.start(call.clone()).await.unwrap();
+    let mut first = worker.start(call.clone(), None).await.unwrap();
     event(&mut first).await;
     // A session cancels its call like this if it can open no stream for the call's events. Its
     // client learns that the call did not run, and may send the call again.
@@ -213,7 +215,7 @@ async fn a_withdrawn_call_that_is_safe_to_repeat_runs_anew_when_it_is_sent_again
         .cancel("no stream could be opened for its events");
     drop(first);
     let mut second = loop {
-        match worker.start(call.clone()).await {
+        match worker.start(call.clone(), None).await {
             Ok(second) => break second,
             // The first call keeps its place until its tool stops.
             Err(CallFailure::NotExecuted { .. } | CallFailure::Overloaded { .. }) => {

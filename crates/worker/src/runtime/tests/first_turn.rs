@@ -51,7 +51,7 @@ async fn repeatable_call_that_does_not_wait_ends_at_once_and_is_not_kept() {
     for runs in 1..=3 {
         let call = repeatable();
         let id = call.id;
-        let mut running = worker.start_now(call).unwrap();
+        let mut running = worker.start_now(call, None).unwrap();
         assert!(is_done_already(&running));
         assert_eq!(running.worker, Some(WorkerId::new("worker")));
         assert_eq!((load(&worker), script.runs()), ((0, 0), runs));
@@ -69,19 +69,19 @@ async fn journaled_call_that_does_not_wait_ends_at_once_and_is_kept() {
     let retention = config.result_retention;
     let worker = script.worker(config).await;
     let call = call();
-    let running = worker.start_now(call.clone()).unwrap();
+    let running = worker.start_now(call.clone(), None).unwrap();
     assert!(is_done_already(&running));
     assert_eq!(load(&worker), (0, 0));
     for _ in 0..2 {
         let mut attached = worker.attach(Attach::new(call.id, 0)).await.unwrap();
         assert!(is_done(&outcome(&mut attached).await));
-        let mut again = worker.start_now(call.clone()).unwrap();
+        let mut again = worker.start_now(call.clone(), None).unwrap();
         assert!(is_done(&outcome(&mut again).await));
-        let mut again = worker.start(call.clone()).await.unwrap();
+        let mut again = worker.start(call.clone(), None).await.unwrap();
         assert!(is_done(&outcome(&mut again).await));
     }
     tokio::time::sleep(retention + Duration::from_secs(2)).await;
-    let refused = worker.start_now(call).err();
+    let refused = worker.start_now(call, None).err();
     assert!(matches!(refused, Some(CallFailure::OutcomeUnknown { .. })));
     assert_eq!(script.runs(), 1);
 }
@@ -91,7 +91,7 @@ async fn call_that_waits_goes_on_in_the_pool() {
     let (script, permits) = waiting();
     let worker = script.worker(small()).await;
     for (call, runs) in [(call(), 1), (repeatable(), 2)] {
-        let mut running = worker.start_now(call).unwrap();
+        let mut running = worker.start_now(call, None).unwrap();
         assert!(!has_ended(&running));
         assert_eq!((load(&worker), script.runs()), ((1, 0), runs));
         permits.add_permits(1);
@@ -109,13 +109,13 @@ async fn repeatable_call_that_waits_can_be_attached_to_until_it_is_delivered() {
     let (script, permits) = waiting();
     let worker = script.worker(small()).await;
     let call = repeatable();
-    let mut first = worker.start_now(call.clone()).unwrap();
+    let mut first = worker.start_now(call.clone(), None).unwrap();
     let mut second = worker.attach(Attach::new(call.id, 0)).await.unwrap();
     assert!(
         first.events.next().await.is_none(),
         "the later reader takes over"
     );
-    let mut third = worker.start_now(call.clone()).unwrap();
+    let mut third = worker.start_now(call.clone(), None).unwrap();
     assert!(second.events.next().await.is_none() && !has_ended(&third));
     permits.add_permits(1);
     assert!(is_done(&outcome(&mut third).await));
@@ -133,7 +133,7 @@ async fn call_that_says_something_and_ends_is_read_and_kept() {
     let retention = config.result_retention;
     let worker = script.worker(config).await;
     let call = repeatable();
-    let mut running = worker.start_now(call.clone()).unwrap();
+    let mut running = worker.start_now(call.clone(), None).unwrap();
     assert!(!has_ended(&running));
     assert_eq!(load(&worker), (0, 0), "the tool has ended");
     let said = event(&mut running).await;
@@ -165,14 +165,14 @@ async fn panic_in_the_first_turn_is_one_like_any_other() {
             }
         });
         let worker = script.worker(small()).await;
-        let mut running = worker.start_now(call()).unwrap();
+        let mut running = worker.start_now(call(), None).unwrap();
         assert_eq!(has_ended(&running), !waits);
         let CallOutcome::Error(error) = outcome(&mut running).await else {
             panic!("expected an error");
         };
         errors.push(error);
         until(|| load(&worker) == (0, 0)).await;
-        let mut next = worker.start_now(call()).unwrap();
+        let mut next = worker.start_now(call(), None).unwrap();
         assert_eq!(has_ended(&next), !waits);
         assert!(is_done(&outcome(&mut next).await));
     }
@@ -188,17 +188,17 @@ async fn call_has_its_first_turn_at_once_only_where_a_place_is_free() {
         ..small()
     };
     let worker = script.worker(config).await;
-    let mut first = worker.start_now(repeatable()).unwrap();
+    let mut first = worker.start_now(repeatable(), None).unwrap();
     permits.add_permits(2);
     // The first call was woken but not polled, so it holds its place.
-    let mut second = worker.start_now(repeatable()).unwrap();
+    let mut second = worker.start_now(repeatable(), None).unwrap();
     assert!(!has_ended(&first) && !has_ended(&second));
     assert_eq!((load(&worker), script.runs()), ((1, 1), 1));
     assert!(is_done(&outcome(&mut first).await));
     assert!(is_done(&outcome(&mut second).await));
     until(|| load(&worker) == (0, 0)).await;
     permits.add_permits(1);
-    let third = worker.start_now(repeatable()).unwrap();
+    let third = worker.start_now(repeatable(), None).unwrap();
     assert!(is_done_already(&third));
     assert_eq!((load(&worker), script.runs()), ((0, 0), 3));
 }
@@ -211,19 +211,19 @@ async fn call_beyond_the_queue_is_refused() {
         ..small()
     };
     let worker = script.worker(config).await;
-    let mut accepted = [(); 2].map(|()| worker.start_now(call()).unwrap());
-    let refused = worker.start_now(call()).err().expect("no room");
+    let mut accepted = [(); 2].map(|()| worker.start_now(call(), None).unwrap());
+    let refused = worker.start_now(call(), None).err().expect("no room");
     assert!(
         matches!(refused, CallFailure::Overloaded { .. }),
         "{refused}"
     );
-    assert_eq!(Some(refused), worker.start(call()).await.err());
+    assert_eq!(Some(refused), worker.start(call(), None).await.err());
     permits.add_permits(3);
     for running in &mut accepted {
         assert!(is_done(&outcome(running).await));
     }
     until(|| load(&worker) == (0, 0)).await;
-    assert!(is_done_already(&worker.start_now(call()).unwrap()));
+    assert!(is_done_already(&worker.start_now(call(), None).unwrap()));
     assert_eq!(script.runs(), 3);
 }
 
@@ -287,7 +287,7 @@ async fn every_call_of_many_at_once_has_its_own_end() {
                     // All combinations of journaled or repeatable, waiting or not.
                     ..if number % 4 < 2 { call() } else { repeatable() }
                 };
-                begun.push((number, worker.start_now(call).unwrap()));
+                begun.push((number, worker.start_now(call, None).unwrap()));
                 if task % 2 == 0 {
                     check(&mut begun).await;
                 }

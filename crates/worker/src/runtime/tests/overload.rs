@@ -17,13 +17,13 @@ async fn full_queue_refuses_and_runs_nothing() {
     let worker = script.worker(config).await;
     let mut accepted = Vec::new();
     for _ in 0..3 {
-        accepted.push(worker.start(call()).await.unwrap());
+        accepted.push(worker.start(call(), None).await.unwrap());
     }
     until(|| script.runs() == 2).await;
     let load = worker.load();
     assert_eq!((load.running, load.queued, load.capacity), (2, 1, 2));
 
-    let refused = worker.start(call()).await.err().expect("no room");
+    let refused = worker.start(call(), None).await.err().expect("no room");
     assert!(
         matches!(refused, CallFailure::Overloaded { .. }),
         "{refused}"
@@ -36,7 +36,7 @@ async fn full_queue_refuses_and_runs_nothing() {
     }
     until(|| worker.load().queued == 0 && worker.load().running == 0).await;
     assert_eq!(script.runs(), 2, "the third was cancelled while it waited");
-    assert!(worker.start(call()).await.is_ok());
+    assert!(worker.start(call(), None).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
@@ -48,10 +48,10 @@ async fn call_that_waits_too_long_is_shed() {
         ..small()
     };
     let worker = script.worker(config).await;
-    let first = worker.start(call()).await.unwrap();
+    let first = worker.start(call(), None).await.unwrap();
     until(|| script.runs() == 1).await;
     let waiting_since = Instant::now();
-    let mut second = worker.start(call()).await.unwrap();
+    let mut second = worker.start(call(), None).await.unwrap();
     assert!(matches!(
         outcome(&mut second).await,
         CallOutcome::Failed(CallFailure::Overloaded { .. })
@@ -82,7 +82,7 @@ async fn call_that_would_wait_too_long_is_refused_at_once() {
     let (mut taken, mut refused) = (Vec::new(), 0);
     let start = Instant::now();
     while start.elapsed() < 30 * second {
-        match worker.start(call()).await {
+        match worker.start(call(), None).await {
             Ok(call) => taken.push(call),
             Err(CallFailure::Overloaded { .. }) => refused += 1,
             Err(other) => panic!("{other}"),
@@ -112,21 +112,21 @@ async fn a_call_whose_deadline_comes_before_its_turn_is_refused_at_once() {
             ..small()
         })
         .await;
-    let _running = worker.start(call()).await.unwrap();
+    let _running = worker.start(call(), None).await.unwrap();
     until(|| script.runs() == 1).await;
-    let _waits = worker.start(call()).await.unwrap();
+    let _waits = worker.start(call(), None).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     // The only place has ended no call for 1 s, and one call waits, so a third waits at least 2 s.
     let within = |seconds| Call {
         deadline: Instant::now() + Duration::from_secs(seconds),
         ..call()
     };
-    let refused = worker.start(within(2)).await.err().expect("refused");
+    let refused = worker.start(within(2), None).await.err().expect("refused");
     assert!(
         matches!(refused, CallFailure::Overloaded { .. }),
         "{refused}"
     );
-    assert!(worker.start(within(3)).await.is_ok());
+    assert!(worker.start(within(3), None).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
@@ -138,10 +138,13 @@ async fn call_does_not_wait_past_its_deadline() {
             ..small()
         })
         .await;
-    let _first = worker.start(call()).await.unwrap();
+    let _first = worker.start(call(), None).await.unwrap();
     until(|| script.runs() == 1).await;
     let deadline = Instant::now() + Duration::from_secs(1);
-    let mut second = worker.start(Call { deadline, ..call() }).await.unwrap();
+    let mut second = worker
+        .start(Call { deadline, ..call() }, None)
+        .await
+        .unwrap();
     let CallOutcome::Failed(failure) = outcome(&mut second).await else {
         panic!("expected a failure");
     };
@@ -164,7 +167,7 @@ async fn worker_without_a_catalog_takes_no_calls() {
     let worker = script.worker(small()).await;
     let mut announcement = worker.announcement();
     assert!(announcement.borrow_and_update().catalog.is_none());
-    let refused = worker.start(call()).await.err().expect("not ready");
+    let refused = worker.start(call(), None).await.err().expect("not ready");
     assert_eq!(
         refused,
         CallFailure::NotExecuted {
@@ -174,5 +177,5 @@ async fn worker_without_a_catalog_takes_no_calls() {
     script.state.send_replace(super::script::ready());
     announcement.changed().await.unwrap();
     assert!(announcement.borrow().catalog.is_some());
-    assert!(worker.start(call()).await.is_ok());
+    assert!(worker.start(call(), None).await.is_ok());
 }

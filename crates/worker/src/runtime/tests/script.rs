@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use shoal_ports::{
     Call, CallEvent, CallEventKind, CallId, CallOutcome, Caller, ForwardedHeaders, LogFilter,
-    PoolCatalog, Principal, Repeat, ResourceUpdated, RunningCall, SessionId, WorkerId,
+    MayStart, PoolCatalog, Principal, Repeat, ResourceUpdated, RunningCall, SessionId, WorkerId,
 };
 use shoal_protocol::{LogLevel, Method, RawJson, Revision, RpcError};
 use tokio::sync::{broadcast, watch};
@@ -152,10 +152,8 @@ pub(in crate::runtime) fn call() -> Call {
         deadline: Instant::now() + Duration::from_secs(60),
         repeat: Repeat::Never,
         trace: None,
-        worker: None,
-        ledger: None,
-        attach_only: false,
-        asks_first: false,
+        binding: None,
+        may_start: MayStart::Yes,
         epoch: None,
     }
 }

@@ -41,7 +41,7 @@ impl Waiting {
     }
 
     async fn start(&self, principal: &str, tool: &str) -> Result<RunningCall, CallFailure> {
-        self.worker.start(call_of(principal, tool)).await
+        self.worker.start(call_of(principal, tool), None).await
     }
 
     async fn begun(&self, names: &[&str]) {
@@ -101,7 +101,7 @@ async fn whoever_fills_the_queue_makes_room_for_others() {
     // first.
     let mut answered = call_of("bob", "again");
     answered.params = Some(RawJson::of(&json!({"name": "again", "inputResponses": {}})));
-    let mut answered = pool.worker.start(answered).await.unwrap();
+    let mut answered = pool.worker.start(answered, None).await.unwrap();
     pool.permits.add_permits(16);
     assert!(is_done(&outcome(&mut answered).await));
     until(|| pool.worker.load().running + pool.worker.load().queued == 0).await;
@@ -124,10 +124,13 @@ async fn room_is_made_for_a_call_whose_refusal_would_be_final() {
     }
     let journaled = Call {
         repeat: Repeat::Never,
-        ledger: pool.worker.ledger(),
         ..call_of("bob", "b0")
     };
-    let mut of_bob = pool.worker.start(journaled).await.unwrap();
+    let mut of_bob = pool
+        .worker
+        .start(journaled, pool.worker.ledger())
+        .await
+        .unwrap();
     let end = outcome(&mut of_alice.pop().unwrap()).await;
     let shed = matches!(end, CallOutcome::Failed(CallFailure::Overloaded { .. }));
     assert!(shed, "{end:?}");
@@ -187,7 +190,7 @@ async fn those_who_wait_for_their_share_do_not_keep_others_from_idle_places() {
         deadline: Instant::now() + Duration::from_secs(1),
         ..call_of("bob", "b0")
     };
-    let mut of_bob = pool.worker.start(hurried).await.unwrap();
+    let mut of_bob = pool.worker.start(hurried, None).await.unwrap();
     pool.begun(&["a0", "b0"]).await;
     pool.permits.add_permits(8);
     assert!(is_done(&outcome(&mut of_bob).await));

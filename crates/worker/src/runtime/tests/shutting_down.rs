@@ -28,8 +28,8 @@ async fn drain_finishes_what_was_accepted_and_refuses_the_rest() {
             ..small()
         })
         .await;
-    let mut first = worker.start(call()).await.unwrap();
-    let mut second = worker.start(call()).await.unwrap();
+    let mut first = worker.start(call(), None).await.unwrap();
+    let mut second = worker.start(call(), None).await.unwrap();
     until(|| script.runs() == 1).await;
 
     let shutdown = {
@@ -43,7 +43,7 @@ async fn drain_finishes_what_was_accepted_and_refuses_the_rest() {
         .await
         .unwrap();
     assert!(matches!(
-        worker.start(call()).await.err(),
+        worker.start(call(), None).await.err(),
         Some(CallFailure::NotExecuted { .. })
     ));
     assert_eq!(script.shut_down.load(Ordering::SeqCst), 0);
@@ -64,9 +64,9 @@ async fn drain_stops_who_is_busy_at_the_deadline() {
             ..small()
         })
         .await;
-    let mut running = worker.start(call()).await.unwrap();
+    let mut running = worker.start(call(), None).await.unwrap();
     until(|| script.runs() == 1).await;
-    let mut waiting = worker.start(call()).await.unwrap();
+    let mut waiting = worker.start(call(), None).await.unwrap();
 
     let begun = Instant::now();
     worker.shutdown(begun + Duration::from_secs(3)).await;

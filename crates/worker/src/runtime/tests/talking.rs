@@ -18,7 +18,7 @@ async fn ask_roots(context: &CallContext) -> CallOutcome {
 async fn question_is_answered_once() {
     let script = Script::new(|context| async move { ask_roots(&context).await });
     let worker = script.worker(small()).await;
-    let mut running = worker.start(call()).await.unwrap();
+    let mut running = worker.start(call(), None).await.unwrap();
     let CallEventKind::Ask { ask, method, .. } = event(&mut running).await.kind else {
         panic!("expected a question");
     };
@@ -51,7 +51,7 @@ async fn questions_of_one_call_are_told_apart() {
         CallOutcome::Result(RawJson::of(&[sample, roots]))
     });
     let worker = script.worker(small()).await;
-    let mut running = worker.start(call()).await.unwrap();
+    let mut running = worker.start(call(), None).await.unwrap();
     let mut asks = Vec::new();
     for _ in 0..2 {
         let CallEventKind::Ask { ask, method, .. } = event(&mut running).await.kind else {
@@ -81,7 +81,7 @@ async fn undeclared_capability_is_refused_without_asking() {
         capabilities: RawJson::from_static(r#"{"sampling":{}}"#),
         ..Caller::clone(&known.caller)
     });
-    let mut running = worker.start(Call { caller, ..known }).await.unwrap();
+    let mut running = worker.start(Call { caller, ..known }, None).await.unwrap();
     let CallEventKind::Finished(CallOutcome::Error(error)) = event(&mut running).await.kind else {
         panic!("expected the refusal, and no question");
     };
@@ -97,7 +97,7 @@ async fn answered_question_is_not_put_again() {
     let worker = script.worker(small()).await;
     let call = call();
     let id = call.id;
-    let mut running = worker.start(call).await.unwrap();
+    let mut running = worker.start(call, None).await.unwrap();
     let CallEventKind::Ask { ask: first, .. } = event(&mut running).await.kind else {
         panic!("expected a question");
     };
@@ -134,7 +134,7 @@ async fn answered_question_is_not_put_again() {
 async fn call_that_ends_closes_its_questions() {
     let script = Script::new(|context| async move { ask_roots(&context).await });
     let worker = script.worker(small()).await;
-    let mut running = worker.start(call()).await.unwrap();
+    let mut running = worker.start(call(), None).await.unwrap();
     let CallEventKind::Ask { ask, .. } = event(&mut running).await.kind else {
         panic!("expected a question");
     };
@@ -160,7 +160,7 @@ async fn log_messages_pass_from_the_wanted_level_on() {
         done()
     });
     let worker = script.worker(small()).await;
-    let mut running = worker.start(call()).await.unwrap();
+    let mut running = worker.start(call(), None).await.unwrap();
     for wanted in ["warning", "error"] {
         let CallEventKind::Notification { params, .. } = event(&mut running).await.kind else {
             panic!("expected a log message");
@@ -174,7 +174,7 @@ async fn log_messages_pass_from_the_wanted_level_on() {
 
     let log = LogFilter::Off;
     until(|| worker.load().running == 0 && worker.load().queued == 0).await;
-    let mut running = worker.start(Call { log, ..call() }).await.unwrap();
+    let mut running = worker.start(Call { log, ..call() }, None).await.unwrap();
     assert!(matches!(
         event(&mut running).await.kind,
         CallEventKind::Finished(_)
@@ -188,7 +188,7 @@ async fn stream_is_closed_on_request() {
         done()
     });
     let worker = script.worker(small()).await;
-    let mut running = worker.start(call()).await.unwrap();
+    let mut running = worker.start(call(), None).await.unwrap();
     let CallEventKind::CloseStream { retry } = event(&mut running).await.kind else {
         panic!("expected the request");
     };
@@ -205,7 +205,7 @@ async fn context_that_outlives_its_call_reaches_nobody() {
     let worker = script.worker(small()).await;
     let call = call();
     let id = call.id;
-    outcome(&mut worker.start(call).await.unwrap()).await;
+    outcome(&mut worker.start(call, None).await.unwrap()).await;
     let context = contexts.recv().await.unwrap();
     context.notify(Method::Progress, None).await;
     assert!(matches!(

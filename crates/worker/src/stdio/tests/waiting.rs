@@ -59,13 +59,13 @@ async fn a_call_waits_for_a_process_until_its_deadline() {
         "hang",
         json!({ "file": file.to_str() }),
     );
-    let busy = worker.start(busy).await.unwrap();
+    let busy = worker.start(busy, None).await.unwrap();
     eventually("it runs alone", || load(&worker) == (1, 0)).await;
     let mut waiting = Vec::new();
     for (at, deadline) in [PATIENCE, Duration::from_secs(1)].into_iter().enumerate() {
         let mut call = call(&Client::askable("a"), "pid", json!({}));
         call.deadline = tokio::time::Instant::now() + deadline;
-        waiting.push(worker.start(call).await.unwrap());
+        waiting.push(worker.start(call, None).await.unwrap());
         eventually("it waits", || load(&worker) == (1, at + 1)).await;
     }
     let failure = failure(comes_to(&mut waiting[1]).await.unwrap());
@@ -94,22 +94,28 @@ async fn one_principal_waits_for_processes_in_half_of_the_places() {
     let file = scratch("half");
     let (evil, honest) = (Client::askable("evil"), Client::askable("honest"));
     let busy = call(&evil, "hang", json!({ "file": file.to_str() }));
-    let busy = worker.start(busy).await.unwrap();
+    let busy = worker.start(busy, None).await.unwrap();
     eventually("it runs alone", || load(&worker) == (1, 0)).await;
     let mut waiting = Vec::new();
     for at in 1..=3 {
         let call = call(&evil, "pid", json!({}));
-        waiting.push(worker.start(call).await.unwrap());
+        waiting.push(worker.start(call, None).await.unwrap());
         eventually("it waits", || load(&worker) == (1, at)).await;
     }
-    let mut beyond = worker.start(call(&evil, "pid", json!({}))).await.unwrap();
+    let mut beyond = worker
+        .start(call(&evil, "pid", json!({})), None)
+        .await
+        .unwrap();
     let refused = failure(comes_to(&mut beyond).await.unwrap());
     assert!(
         matches!(&refused, CallFailure::Overloaded { reason, .. } if reason.contains("principal")),
         "{refused:?}"
     );
     eventually("it is gone", || load(&worker) == (1, 3)).await;
-    let mut other = worker.start(call(&honest, "pid", json!({}))).await.unwrap();
+    let mut other = worker
+        .start(call(&honest, "pid", json!({})), None)
+        .await
+        .unwrap();
     eventually("it waits", || load(&worker) == (1, 4)).await;
     busy.control.cancel("enough");
     text(&comes_to(&mut other).await.unwrap());
@@ -128,7 +134,7 @@ async fn unanswered_questions_leave_the_processes_to_others() {
         let mut refused = 0;
         for _ in 0..processes + 2 {
             let ask = call(&evil, "ask", json!({ "question": "?" }));
-            let mut ask = worker.start(ask).await.unwrap();
+            let mut ask = worker.start(ask, None).await.unwrap();
             match comes_to(&mut ask).await {
                 None => asking.push(ask),
                 Some(outcome) => {
@@ -140,11 +146,14 @@ async fn unanswered_questions_leave_the_processes_to_others() {
         assert_eq!((asking.len(), refused), (processes, 2), "its share");
         eventually("they have no place", || load(&worker) == (0, 0)).await;
         for client in [&Client::named("plain"), &honest] {
-            let mut running = worker.start(call(client, "pid", json!({}))).await.unwrap();
+            let mut running = worker
+                .start(call(client, "pid", json!({})), None)
+                .await
+                .unwrap();
             text(&comes_to(&mut running).await.unwrap());
         }
         let ask = call(&honest, "ask", json!({ "question": "?" }));
-        let mut ask = worker.start(ask).await.unwrap();
+        let mut ask = worker.start(ask, None).await.unwrap();
         assert!(comes_to(&mut ask).await.is_none());
         for ask in asking.iter().chain([&ask]) {
             ask.control.cancel("enough");

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use shoal_ports::{Call, CallId, Caller, ForwardedHeaders, LogFilter, Principal, Repeat};
+use shoal_ports::{Call, CallId, Caller, ForwardedHeaders, LogFilter, MayStart, Principal, Repeat};
 use shoal_protocol::{Era, LogLevel, Method, RawJson, Revision, TraceContext};
 
 use super::{for_server, restore_token};
@@ -24,10 +24,8 @@ fn call(params: Option<&'static str>) -> Call {
         log: LogFilter::Off,
         deadline: tokio::time::Instant::now(),
         trace: None,
-        worker: None,
-        ledger: None,
-        attach_only: false,
-        asks_first: false,
+        binding: None,
+        may_start: MayStart::Yes,
         epoch: None,
         repeat: Repeat::Never,
     }
