@@ -56,7 +56,7 @@ pub(crate) type Changed<T> = oneshot::Sender<Result<Result<T, GatewayError>, Clo
 
 pub(crate) struct Renewal {
     pub(crate) missing: BTreeSet<String>,
-    /// The pauses between attempts; `None` before the first attempt.
+    /// `None` before the first attempt.
     pub(crate) pauses: Option<Backoff>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Work {
     node: Arc<Node>,
     live: Arc<LiveSession>,
     writes: mpsc::UnboundedReceiver<Write>,
-    /// Whether the session was released, so that another node may write its record.
+    /// After a release, another node may write the record.
     released: bool,
 }
 
@@ -141,7 +141,7 @@ impl Work {
         }
     }
 
-    /// Runs `work` and writes the record meanwhile, because `work` may wait for such a write.
+    /// Runs `work` and writes the record meanwhile: `work` may wait for such a write.
     async fn beside<T>(&mut self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {

@@ -124,8 +124,7 @@ impl Node {
         }
     }
 
-    /// Tells a session of an updated resource. Returns the session if it is falling asleep, and so must be told
-    /// again.
+    /// Returns the session if it is falling asleep and must be told again.
     async fn tell_updated(
         &self,
         session: &SessionId,

@@ -64,9 +64,9 @@ pub(crate) struct InFlight {
     journaled: OnceLock<Journaled>,
     /// How long the call may run before it is journaled. If zero, the call is journaled before its start.
     hold: Duration,
-    /// Whether the call may have been started before, for example by an earlier owner.
+    /// Whether the call may have been started before.
     repeated: bool,
-    /// Whether the edge bound the call to a worker. That worker may already have the call.
+    /// The edge bound the call to a worker, which may already have the call.
     came_bound: bool,
     /// The refusal of a repeated delivery by its plan. It counts only if the worker refuses the call too.
     refused: Option<CallOutcome>,
@@ -149,7 +149,7 @@ impl CallDriver {
         Box::pin(self.carry_journaled(vec![*in_flight], Vec::new(), delivery)).await
     }
 
-    /// Starts the call at its worker. If the call may have been started before, looks for it there first.
+    /// If the call may have been started before, first looks for it at its worker.
     fn start(&self, in_flight: &InFlight) -> Starting {
         if !in_flight.repeated {
             return self.dispatcher.start(&in_flight.plan);

@@ -1,6 +1,6 @@
 use std::time::{Duration, SystemTime};
 
-/// Milliseconds since 1970. Other nodes' clocks may differ.
+/// Milliseconds since 1970.
 pub(crate) fn unix_millis() -> u64 {
     SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)

@@ -62,7 +62,7 @@ settings! {
 }
 
 impl SessionConfig {
-    /// How long the store keeps a record: longer than the session may be idle, by at least a few sweeps.
+    /// Longer than the session may be idle, by at least a few sweeps.
     pub(crate) fn record_life(&self, transport: SessionTransport) -> Duration {
         (self.idle_of(transport) * 2).max(self.sweep_every * 4)
     }

@@ -15,7 +15,7 @@ pub(crate) fn here_or_spawned(future: impl Future<Output = ()> + Send + 'static)
     }
 }
 
-/// Runs `work` in a task, so that it completes even if the caller leaves.
+/// Completes even if the caller leaves.
 pub(crate) async fn in_task<T: Send + 'static>(
     work: impl Future<Output = Result<T, GatewayError>> + Send + 'static,
 ) -> Result<T, GatewayError> {

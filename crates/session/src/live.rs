@@ -23,7 +23,6 @@ use crate::state_lock::StateLock;
 use crate::stored::Share;
 use crate::streams::Streams;
 
-/// A session that this node owns and holds in memory.
 pub(crate) struct LiveSession {
     pub(crate) id: SessionId,
     pub(crate) principal: Principal,
@@ -98,8 +97,7 @@ impl LiveSession {
         })
     }
 
-    /// Applies an input and returns the effect to carry out. If the effect admitted a call, dropping the effect ends
-    /// the call.
+    /// If the effect admitted a call, dropping the effect ends the call.
     pub(crate) fn apply(&self, input: Input) -> Result<Effect, Closed> {
         let facts = self.facts.borrow().clone();
         let applied = self.core.with(|core| {
@@ -129,7 +127,7 @@ impl LiveSession {
         self.task_changes.notified()
     }
 
-    /// Wakes the waiters for a change of the task, and restarts the time for which the task is kept.
+    /// Restarts the time for which the task is kept.
     pub(crate) fn tell_of_task(&self) {
         self.task_changes.notify_waiters();
         if let Some(node) = self.node.upgrade() {
@@ -149,12 +147,12 @@ impl LiveSession {
         self.core.with(|core| core.session.snapshot())
     }
 
-    /// Returns the task as its client sees it. `None` if the session is not a task, or has panicked.
+    /// `None` if the session is not a task, or has panicked.
     pub(crate) fn task(&self) -> Option<Task> {
         self.core.with(|core| core.session.task()).flatten()
     }
 
-    /// Returns the tasks that the session has made. The outer `None` means that the session has panicked.
+    /// The outer `None` means that the session has panicked.
     pub(crate) fn made_tasks(&self) -> Option<Option<SessionTasks>> {
         self.core.with(|core| core.session.made_tasks())
     }
@@ -245,7 +243,7 @@ impl LiveSession {
         self.streams.is_lost()
     }
 
-    /// Waits for the session's end or move. Cancellation safe.
+    /// Cancellation safe.
     pub(crate) async fn until_over(&self) {
         self.streams.until_over().await;
     }

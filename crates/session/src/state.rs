@@ -91,7 +91,7 @@ pub(crate) enum Input {
     TaskUnmade(SessionId),
     TaskCancelled,
     TaskAnswer(String, Outcome),
-    /// The time at which the task changed, in milliseconds since 1970.
+    /// Milliseconds since 1970.
     TaskChanged(u64),
     TaskAnswered(String),
     TaskWithdrawn(CallId, AskId),
@@ -170,7 +170,7 @@ pub(crate) enum Effect {
     Running(Vec<Arc<CallSlot>>),
 }
 
-/// A request that the session admitted. Dropping this ends the request.
+/// Dropping an admitted call ends its request.
 #[derive(Debug)]
 pub(crate) struct AdmittedCall {
     pub(crate) admission: Admission,
@@ -299,7 +299,7 @@ impl SessionState {
             .then_some(slot)
     }
 
-    /// Whether each answer uses its own request's connection. Request ids may then repeat.
+    /// If each answer uses its own request's connection, request ids may repeat.
     fn answers_each_post(&self) -> bool {
         self.record.transport == SessionTransport::Streamable
     }
@@ -313,7 +313,7 @@ impl SessionState {
         self.record.to_bytes()
     }
 
-    /// Whether the session has no running calls, unstored answers or listener.
+    /// Idle means no running calls, unstored answers or listener.
     pub(crate) fn is_idle(&self) -> bool {
         self.admitted.held() == 0 && self.listener.is_none()
     }
@@ -356,8 +356,7 @@ impl SessionState {
     }
 }
 
-/// Returns the caller of the session's calls. Before `initialize`, when no calls run, its revision is 2024-11-05, and
-/// it has no capabilities.
+/// Before `initialize`, when no calls run, its revision is 2024-11-05, and it has no capabilities.
 fn caller_of(session: &SessionId, record: &Record) -> Caller {
     let handshake = record.handshake.as_ref();
     Caller {

@@ -11,7 +11,7 @@ impl<T> StateLock<T> {
         Self(Mutex::new(Some(state)))
     }
 
-    /// Runs `act` on the content. `None` if the content is gone, or if `act` panics.
+    /// `None` if the content is gone, or if `act` panics.
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> Option<R> {
         let mut state = self.0.lock();
         let there = state.as_deref_mut()?;

@@ -16,7 +16,7 @@ pub(crate) struct Stored {
     bytes: Arc<Totals>,
 }
 
-/// One session's stored bytes, subtracted on drop.
+/// Dropping a share subtracts its bytes.
 #[derive(Debug)]
 pub(crate) struct Share {
     stored: Arc<Stored>,

@@ -64,7 +64,7 @@ pub(crate) struct Attachment {
     stream: EventStream,
     reader: Reader,
     history: Vec<shoal_ports::LoggedEvent>,
-    /// Whether this node does not write the stream although it is open. Another node may own the session.
+    /// The stream is open, but this node does not write it. Another node may own the session.
     pub(crate) orphaned: bool,
     pub(crate) outcome: ResumeOutcome,
 }
@@ -179,7 +179,7 @@ impl Streams {
         tails.values().find_map(|tail| tail.opened_for(delivery))
     }
 
-    /// Whether a call of one of the requests still has to write its answer to the standalone stream.
+    /// Whether a call of one of the requests still owes its answer to the standalone stream.
     pub(crate) fn owes(&self, requests: &[RequestId]) -> bool {
         let tails = self.tails.lock();
         let standalone = tails.get(&StreamId::STANDALONE);
@@ -272,13 +272,13 @@ impl Streams {
         }
     }
 
-    /// Gives up a stream whose answer cannot be written. Its reader resumes from the log.
+    /// The stream's reader resumes from the log.
     pub(crate) fn abandon(&self, tail: &Tail) {
         tail.abandon();
         self.tails.lock().remove(&tail.stream());
     }
 
-    /// Attaches a new reader in place of the previous one.
+    /// Replaces the previous reader.
     pub(crate) fn read_live(
         self: &Arc<Self>,
         tail: Arc<Tail>,
@@ -289,10 +289,7 @@ impl Streams {
         self.attach(Some(tail), generation, cursor, Vec::new(), prime)
     }
 
-    /// Attaches a reader after an event.
-    ///
-    /// # Errors
-    /// `Gone` if the log lacks the next events.
+    /// Fails with `Gone` if the log lacks the next events.
     pub(crate) async fn resume(
         self: &Arc<Self>,
         cursor: EventId,
@@ -391,7 +388,7 @@ impl Streams {
         }
     }
 
-    /// Stops writing. Readers stay until the session has moved.
+    /// Readers stay until the session has moved.
     pub(crate) fn stop_writing(&self) {
         self.lifecycle.set(Turn::LOST);
     }

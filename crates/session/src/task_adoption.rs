@@ -73,7 +73,7 @@ impl TaskLists {
             .collect()
     }
 
-    /// Queues changes again that could not be stored, except those that newer changes replace.
+    /// Changes that newer changes replace are dropped.
     fn put_back(&self, changes: Vec<(SessionId, Change)>) {
         let mut waiting = self.changes.lock();
         for (task, change) in changes {
@@ -82,7 +82,7 @@ impl TaskLists {
     }
 }
 
-/// Keeps this node's list in the store until `stop` fires. The list then stays for other nodes.
+/// After `stop`, the list stays in the store for other nodes.
 pub(crate) async fn keep_list(node: Arc<Node>, stop: CancellationToken) {
     let keeping = async {
         let mut all_due = Instant::now() + LISTED_EVERY;
@@ -188,7 +188,7 @@ impl Node {
         })
     }
 
-    /// Takes over some tasks of one dead node. Returns whether there may be more.
+    /// Returns whether the dead node may have more tasks.
     async fn adopt_some_of(self: &Arc<Self>, gone: &NodeId) -> Result<bool, StoreError> {
         let directory = &self.driver.store.directory;
         let batch = directory.enlisted(gone, BATCH).await?;

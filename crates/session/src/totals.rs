@@ -42,10 +42,7 @@ impl Totals {
         portion
     }
 
-    /// Takes one unit, within both limits.
-    ///
-    /// # Errors
-    /// The limit that was reached.
+    /// Takes one unit. The error names the limit that was reached.
     pub(crate) fn take_one(
         self: &Arc<Self>,
         principal: &Principal,

@@ -31,10 +31,7 @@ pub(crate) enum Step {
 }
 
 impl LiveSession {
-    /// Has the actor write the record.
-    ///
-    /// # Errors
-    /// The store's error; `Stale` if the session has a newer owner.
+    /// Has the actor write the record. `Stale` if the session has a newer owner.
     pub(crate) async fn write_record(self: &Arc<Self>, step: Step) -> Result<(), StoreError> {
         let written = self.write(|reply| Write::Record(step, reply)).await;
         written.unwrap_or(Err(StoreError::NotFound))
@@ -122,7 +119,7 @@ impl Work {
         }
     }
 
-    /// Removes the record. Retries, because a record that stays would bring the session back.
+    /// Retries, because a record that stays would bring the session back.
     async fn remove_surely(&self) -> Result<(), StoreError> {
         let live = &self.live;
         let until = Instant::now() + self.node.config.begin_patience;
@@ -135,7 +132,7 @@ impl Work {
         }
     }
 
-    /// Saves the record. Retries, because after an unconfirmed write only a confirmed one shows what the store has.
+    /// Retries, because after an unconfirmed write only a confirmed one shows what the store has.
     async fn save_surely(&self, record: Bytes) -> Result<(), StoreError> {
         let live = &self.live;
         let until = Instant::now() + self.node.config.begin_patience;

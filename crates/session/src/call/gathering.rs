@@ -32,15 +32,13 @@ impl Gathering {
         }
     }
 
-    /// Counts an event. After an event other than a notification, the gathering does not wait, but still takes
-    /// events that are ready.
+    /// After an event other than a notification, the gathering does not wait, but still takes events that are ready.
     pub(super) fn took(&mut self, kind: &CallEventKind) {
         self.taken += 1;
         self.urgent |= !matches!(kind, CallEventKind::Notification { .. });
     }
 
-    /// Returns the next event to append with the gathered ones, or `Some(None)` if the call has no more. `None` if
-    /// the gathering has ended. Cancellation safe.
+    /// Returns `Some(None)` if the call has no more events, `None` if the gathering has ended. Cancellation safe.
     pub(super) async fn next(&mut self, events: &mut CallEvents) -> Option<Option<CallEvent>> {
         if self.taken >= self.most {
             return None;

@@ -32,7 +32,7 @@ pub(super) struct HeldCall {
     pub(super) in_flight: Box<InFlight>,
     pub(super) delivery: DeliveryId,
     pub(super) stage: Stage,
-    /// Answers a request for session state. The task returns `false` to leave the request to the next owner.
+    /// The task returns `false` to leave the request to the next owner.
     keeping: Option<JoinHandle<bool>>,
 }
 
@@ -47,7 +47,7 @@ enum First {
 
 /// A held call whose caller waits.
 ///
-/// If the caller leaves, the call continues. It can be cancelled, and its request id stays in use.
+/// If the caller leaves, the call continues and keeps its request id.
 struct Held {
     driver: Arc<CallDriver>,
     call: Option<HeldCall>,
@@ -126,7 +126,7 @@ impl CallDriver {
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
         if let CallFailure::Superseded { epoch } = failure {
-            // An earlier delivery may have begun the call, so the edge must not get `Moved`.
+            // An earlier delivery may have begun the call. The edge must not get `Moved`.
             self.stands(&mut in_flight, epoch).await.map_err(again)?;
             return Box::pin(self.hold(in_flight, delivery)).await;
         }
@@ -183,8 +183,7 @@ impl CallDriver {
         }
     }
 
-    /// Returns the beginning of the delivery's stream, if there is one. Looks in memory first, because a store may
-    /// have lost its newest writes.
+    /// Looks in memory first, because the store may have lost its newest writes.
     pub(crate) async fn find_in_log(
         &self,
         live: &LiveSession,
@@ -262,8 +261,7 @@ impl HeldCall {
         }
     }
 
-    /// Waits for the call's next event. Answers requests for session state itself, except a run-once call's first
-    /// write. Cancellation safe.
+    /// Answers requests for session state itself, except a run-once call's first write. Cancellation safe.
     async fn next(&mut self) -> First {
         loop {
             if let Some(keeping) = &mut self.keeping {
@@ -298,7 +296,6 @@ impl HeldCall {
         }
     }
 
-    /// Whether a run-once call wants to write session state for the first time.
     fn is_first_write(&self, request: &StateRequest) -> bool {
         self.in_flight.runs_once() && matches!(request, StateRequest::Set { .. })
     }

@@ -32,10 +32,10 @@ const FORGOTTEN: &str = "the store has lost the newest events of the stream";
 
 pub(super) type Opened = oneshot::Sender<Result<Delivered, GatewayError>>;
 
-/// The caller that waits for an answer. It gets one: a JSON text, a stream or an error.
+/// The caller, which gets one answer: a JSON text, a stream or an error.
 pub(super) struct Waiting {
     opened: Mutex<Option<Opened>>,
-    /// Whether the calls already run. If so, the caller waits for as long as their events may wait for the store.
+    /// If the calls already run, the caller waits for as long as their events may wait for the store.
     runs: bool,
 }
 
@@ -158,10 +158,7 @@ impl CallDriver {
         }
     }
 
-    /// Opens a stream for the calls.
-    ///
-    /// # Errors
-    /// The caller's answer.
+    /// Opens a stream for the calls. The error is the caller's answer.
     pub(super) async fn begin(
         &self,
         live: &Arc<LiveSession>,
@@ -228,11 +225,11 @@ impl CallDriver {
         Ok(Delivered::Stream(attachment.start(())))
     }
 
-    /// Resumes a stream for a client. If the stream is open but this node does not write it, waits: either this node is
-    /// about to write it, or the session has moved.
+    /// Resumes a stream. If the stream is open but this node does not write it, waits: either this node is about to
+    /// write it, or the session has moved.
     ///
     /// # Errors
-    /// The log's error; `Moved` if the session has moved.
+    /// The log's error; `Moved` if the session has moved; `HistoryGone` if no node writes the stream in time.
     pub(crate) async fn resume_stream(
         &self,
         live: &LiveSession,
@@ -254,10 +251,7 @@ impl CallDriver {
         }
     }
 
-    /// Asks the store whether this node owns the session.
-    ///
-    /// # Errors
-    /// `Moved` if not; the store's error.
+    /// Asks the store whether this node owns the session; `Moved` if not.
     pub(crate) async fn check_ownership(&self, live: &LiveSession) -> Result<(), GatewayError> {
         let asked = [(live.id.clone(), live.epoch)];
         let held = self.store.directory.held(&asked).await;
@@ -311,7 +305,6 @@ impl CallDriver {
                 }
                 begun => return begun,
             }
-            // The caller has its answer, and no unconfirmed step needs to be completed.
             if waiting.runs && waiting.is_told() && !doubtful {
                 return begun;
             }
@@ -410,7 +403,6 @@ impl CallDriver {
             () = in_flight.live.until_over() => {}
         }
         self.end_with_session(0, in_flight, tail).await;
-        // If the session is lost, its next owner continues the call.
         if let Ok(running) = starting.await
             && !in_flight.live.is_lost()
         {
@@ -424,8 +416,7 @@ impl CallDriver {
         self.finish(Vec::new(), outcome, 0, in_flight, tail).await;
     }
 
-    /// Chooses another worker for a call that its worker has refused for good. `None` if there is no other worker, or
-    /// the call has tried enough.
+    /// Returns `None` if there is no other worker, or the call has tried enough.
     pub(super) fn next_worker(
         &self,
         in_flight: &mut InFlight,

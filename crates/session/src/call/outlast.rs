@@ -30,13 +30,12 @@ const WORTH: u32 = 20;
 #[derive(Default)]
 struct Ahead {
     events: VecDeque<CallEvent>,
-    /// If the caller got the call's result as JSON: the result, and its event's number.
+    /// The result that the caller got as JSON, and its event's number.
     answered: Option<(CallOutcome, u64)>,
 }
 
 impl CallDriver {
-    /// Turns the call into a stream, so that a new owner can find it. `first` is the event that ended the hold, if
-    /// any.
+    /// `first` is the event that ended the hold, if an event did.
     pub(super) async fn become_stream(
         self: &Arc<Self>,
         call: HeldCall,
@@ -106,8 +105,8 @@ impl CallDriver {
         }
     }
 
-    /// Gathers the call's events while the stream is being opened. If the call ends meanwhile with a short result,
-    /// answers it. If there are earlier events, the answer waits for the stream, but at most [`WORTH`] store timeouts.
+    /// If the call ends with a short result before the stream is open, answers it. If there are earlier events, the
+    /// answer waits for the stream, but at most [`WORTH`] store timeouts.
     async fn read_ahead(
         &self,
         stage: &mut Stage,
@@ -150,8 +149,7 @@ impl CallDriver {
         }
     }
 
-    /// Answers a call for which no stream could be opened. Waits for the result of a run-once call, however long it
-    /// takes.
+    /// Without a stream, waits for the result of a run-once call, however long it takes.
     async fn hold_on(
         &self,
         stage: Stage,

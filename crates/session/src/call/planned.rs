@@ -109,10 +109,8 @@ impl CallDriver {
         }
     }
 
-    /// Checks that this node can reach the call's worker.
-    ///
-    /// # Errors
-    /// If not, the edge must decide, because only it knows of all deliveries.
+    /// Fails if this node cannot reach the call's worker: the edge must decide, because only it
+    /// knows of all deliveries.
     fn reach(&self, in_flight: &InFlight) -> Result<(), GatewayError> {
         let binding = in_flight.plan.call.binding.as_ref();
         match binding.filter(|to| !self.dispatcher.takes(&to.worker, &in_flight.plan)) {
@@ -141,7 +139,7 @@ async fn in_time(
 }
 
 impl InFlight {
-    /// Binds the call to the worker that its edge has drawn. That worker may have the call if the delivery is repeated.
+    /// The edge has drawn the worker, which may have the call if the delivery is repeated.
     pub(crate) fn came_bound_to(&mut self, binding: Binding, repeated: bool) {
         self.plan.call.binding = Some(binding);
         self.came_bound = true;

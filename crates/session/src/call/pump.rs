@@ -33,7 +33,6 @@ impl CallDriver {
         let mut superseded = 0;
         loop {
             let mut event = tokio::select! {
-                // Biased: events that came before the session's end are passed on.
                 biased;
                 event = events.next() => event,
                 () = in_flight.live.until_over() => {
@@ -207,7 +206,6 @@ impl CallDriver {
         }
     }
 
-    /// Appends the call's answer and closes its journal entry.
     pub(super) async fn finish(
         &self,
         mut due: Vec<Bytes>,

@@ -25,7 +25,6 @@ pub(crate) struct TakenOver {
 }
 
 impl CallDriver {
-    /// Attaches to the call at its worker and appends the events that the log lacks.
     pub(crate) async fn resume(
         &self,
         live: Arc<LiveSession>,
@@ -111,7 +110,7 @@ impl CallDriver {
         }
     }
 
-    /// Returns the highest progress in the log. A call that runs again begins at zero, but progress must increase.
+    /// A call that runs again begins at zero, but progress must increase.
     async fn progress_so_far(&self, in_flight: &InFlight, tail: &Tail) -> Option<f64> {
         let token = in_flight.plan.call.progress_token.as_ref()?;
         let last = tail.last();

@@ -60,10 +60,8 @@ pub(super) fn of(call: &Call, trace: Option<&TraceContext>) -> RawJson {
     })
 }
 
-/// Restores the call from its entry, without a worker, and with at most the time `longest`.
-///
-/// # Errors
-/// An incompatible version wrote the entry.
+/// Restores the call without a worker, and with at most the time `longest`. Fails if an
+/// incompatible version wrote the entry.
 pub(super) fn read(
     start: &RawJson,
     id: CallId,

@@ -22,9 +22,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 impl CallDriver {
     /// Journals the call of a task that a worker runs already, and attaches to it.
-    ///
-    /// # Errors
-    /// If the call is not journaled.
     pub(crate) async fn adopt(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
@@ -83,7 +80,7 @@ impl CallDriver {
         in_flight.end();
     }
 
-    /// Stores the task's end in its record. Returns `false` if the next owner must do so.
+    /// Returns `false` if the next owner must store the end.
     async fn keep_end(&self, outcome: CallOutcome, in_flight: &InFlight) -> bool {
         let live = &in_flight.live;
         let mut end = end_of(outcome);

@@ -181,8 +181,8 @@ impl Node {
         delivered.map(Some)
     }
 
-    /// Passes a client's answer or cancellation to its call. If the call cannot be reached, asks the store for the
-    /// session's owner, because no failing write will show that the session is lost.
+    /// If the call cannot be reached, asks the store for the session's owner, because no failing write will show that
+    /// the session is lost.
     async fn steer(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
@@ -273,7 +273,6 @@ impl Node {
 /// Whether an earlier delivery of the same body may have begun calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
-    /// No delivery has begun calls.
     Never,
     /// An earlier delivery may have begun calls, but left no trace of them.
     Perhaps,
@@ -312,7 +311,7 @@ impl Posting {
         self.binding.is_some()
     }
 
-    /// Returns the id of a bound call. Other calls get new ids.
+    /// Only a bound call has an id yet.
     fn call(&self) -> Option<CallId> {
         self.is_bound().then(|| self.delivery.into())
     }

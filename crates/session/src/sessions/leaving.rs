@@ -37,8 +37,7 @@ pub(crate) enum Leave {
 const SHUTTING_DOWN: &str = "the server is shutting down";
 
 impl Node {
-    /// Has the actor let the session leave, and hold the session's lock `alone` meanwhile. Completes even if the future
-    /// is dropped. Returns whether the session has left.
+    /// Completes even if the future is dropped. Returns whether the session has left.
     pub(super) async fn leave(
         &self,
         live: &Arc<LiveSession>,

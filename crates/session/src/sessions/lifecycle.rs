@@ -71,9 +71,6 @@ impl Node {
         })
     }
 
-    /// Creates a task's session.
-    ///
-    /// # Errors
     /// `Held` if the session exists.
     pub(super) async fn create_task(
         &self,

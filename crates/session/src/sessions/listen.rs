@@ -29,7 +29,7 @@ impl Node {
         Err(self.being_moved())
     }
 
-    /// Attaches a listener. `None` if the session is falling asleep.
+    /// `None` if the session is falling asleep.
     async fn listen_to(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
@@ -89,14 +89,15 @@ impl Node {
         resumed
     }
 
-    /// Tells the session of its listener. `None` if the session is falling asleep.
+    /// `None` if the session is falling asleep.
     async fn attached(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
         attachment: Attachment,
     ) -> Option<EventStream> {
         let reader = attachment.generation();
-        // Created before the session is told, so that its drop removes it even if the connection closes meanwhile.
+        // Created before the session is told, so that its drop removes the listener even if the connection closes
+        // meanwhile.
         let listener = Listener {
             node: Arc::downgrade(self),
             live: live.clone(),
@@ -111,7 +112,7 @@ impl Node {
     }
 }
 
-/// A connection that listens. Its drop removes it from the session.
+/// Dropping the listener removes its connection from the session.
 struct Listener {
     node: Weak<Node>,
     live: Arc<LiveSession>,

@@ -32,7 +32,7 @@ impl SessionLocks {
             locks: self.locks.clone(),
             session: session.clone(),
         };
-        // In this order, dropping the future drops `lock` before `turn`.
+        // In this order, `lock` is dropped before `turn`.
         let lock = self.locks.entry(session.clone()).or_default().clone();
         let guard = lock.lock_owned().await;
         Alone { guard, turn }

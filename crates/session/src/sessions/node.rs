@@ -205,7 +205,7 @@ impl Node {
         }
     }
 
-    /// Finds a session after checking its caller and this node's ownership. Wakes a passivated session.
+    /// Checks the caller and this node's ownership. Wakes a passivated session.
     pub(crate) async fn find(
         self: &Arc<Self>,
         to: &SessionRef,

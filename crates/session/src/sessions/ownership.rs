@@ -68,7 +68,7 @@ impl Node {
         }
     }
 
-    /// Whether this node passivated the session. The question counts as use.
+    /// Asking counts as use of the session.
     fn known(&self, to: &SessionRef) -> Result<bool, GatewayError> {
         let now = self.now();
         let used = self.table.passive(&to.session, |passive| {
@@ -132,8 +132,8 @@ impl Node {
         Ok(live)
     }
 
-    /// Fails a passivated task whose record has no end: only ended tasks are passivated, so the store has lost
-    /// writes. The failure is stored first, because otherwise the next owner could resume the call.
+    /// Fails a task whose record has no end: only ended tasks are passivated, so the store has lost writes. The
+    /// failure is stored first, because otherwise the next owner could resume the call.
     async fn settle_lost(
         &self,
         to: &SessionRef,
@@ -211,10 +211,7 @@ impl Node {
         }
     }
 
-    /// Asks for evidence that a session's owner is gone.
-    ///
-    /// # Errors
-    /// `Moved` if there is none.
+    /// Fails with `Moved` if no evidence shows that the owner is gone.
     async fn evidence_against(&self, owner: NodeId) -> Result<Evidence, GatewayError> {
         let evidence = match self.liveness.get() {
             Some(liveness) => liveness.evidence_against(&owner).await,
@@ -226,8 +223,7 @@ impl Node {
     /// Asks the store for the owner. Callers do so if this node's lease is uncertain.
     ///
     /// # Errors
-    /// `Moved` if another node owns the session; `Unavailable` for a task if the store cannot
-    /// answer.
+    /// `Moved` if another node owns the session; `Unavailable` for a task without the store.
     pub(super) async fn make_certain(&self, live: &LiveSession) -> Result<(), GatewayError> {
         let asked = timeout(ASKED_WITHIN, self.driver.check_ownership(live)).await;
         match asked {

@@ -6,8 +6,8 @@ use tokio::time::Instant;
 /// The longest wait in several outages, as a multiple of the longest wait in one outage.
 const OUTAGES: u32 = 3;
 
-/// How long sessions that leave together wait for the store. They share this time, so that an outage delays them
-/// once. If the store comes and goes, they wait at most [`OUTAGES`] times as long.
+/// How long sessions that leave together wait for the store. An outage delays them once; repeated outages delay them
+/// at most [`OUTAGES`] times as long.
 pub(crate) struct Patience {
     most: Duration,
     waited: Mutex<Waited>,
@@ -27,7 +27,6 @@ impl Patience {
         }
     }
 
-    /// Whether to keep waiting after a failure of the store.
     pub(super) fn lasts(&self) -> bool {
         let mut waited = self.waited.lock();
         let outage = (waited.away_since.get_or_insert_with(Instant::now)).elapsed();

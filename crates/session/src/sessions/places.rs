@@ -35,9 +35,6 @@ impl Places {
     }
 
     /// Takes a place without the principal's limit, because another node admitted the session.
-    ///
-    /// # Errors
-    /// The node's limit is reached.
     pub(crate) fn take_over(&self, principal: &Principal) -> Result<Place, GatewayError> {
         self.take_within(principal, usize::MAX)
     }

@@ -18,14 +18,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 enum Found {
     Delivered(Delivered),
-    /// The earlier delivery began no calls.
     Never,
     Nothing,
 }
 
 impl Node {
-    /// Answers from the earlier delivery's calls, or delivers the body now. If the earlier delivery arrives just
-    /// then, looks for its calls again.
+    /// Answers from the earlier delivery's calls, or delivers the body now. Looks again if the earlier delivery
+    /// arrives just then.
     pub(super) async fn deliver_again(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -43,12 +42,10 @@ impl Node {
         }
     }
 
-    /// Finds the earlier delivery's calls.
-    ///
     /// The store finds a journaled call by its delivery. A bound call is in memory or at its worker. On a single
-    /// stream, the answer of a running or finished request still reaches the client. On other streams, it does not, so
-    /// this method waits until running requests end, and [ends the wait](CallSlot::want) of those whose callers have
-    /// left.
+    /// stream, the answer of a running or finished request still reaches the client. On other streams, it does not,
+    /// so this method waits until running requests end, and [ends the wait](CallSlot::want) of those whose callers
+    /// have left.
     async fn find_delivered(
         self: &Arc<Self>,
         to: &SessionRef,

@@ -51,8 +51,7 @@ impl Node {
         Ok(empty_result(request))
     }
 
-    /// Asks the backend for a subscription, for at most a call's time. `None` if the session ends first, because its
-    /// end waits for the actor.
+    /// `None` if the session ends first, because its end waits for the actor.
     pub(super) async fn ask_backend(
         &self,
         live: &LiveSession,

@@ -1,4 +1,4 @@
-//! Looks for unused sessions. Checks each again under its lock before passivating or ending it.
+//! Passivates or ends unused sessions, after checking each again under its lock.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -62,7 +62,7 @@ impl Node {
         self.unused_for(passive.last_used) >= self.config.idle_of(passive.about.transport)
     }
 
-    /// Passivates an unused session. Stores the record of a used session again before the record expires.
+    /// Stores the record of a used session again before the record expires.
     async fn look_after(&self, live: Arc<LiveSession>) {
         if live.held() > 0 {
             live.last_used.fetch_max(self.now(), Ordering::Relaxed);

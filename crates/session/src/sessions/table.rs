@@ -66,17 +66,17 @@ impl Table {
         self.0.insert(live.id.clone(), Entry { held, place });
     }
 
-    /// Whether the session is live or passivated here, even if this node has lost it.
+    /// A session that this node has lost still counts.
     pub(super) fn holds(&self, session: &SessionId) -> bool {
         self.0.contains_key(session)
     }
 
-    /// Returns the session if it is live, even if this node has lost it.
+    /// Includes a session that this node has lost.
     pub(super) fn live(&self, session: &SessionId) -> Option<Arc<LiveSession>> {
         self.0.get(session)?.held.live().cloned()
     }
 
-    /// Returns the live sessions, also those that this node has lost.
+    /// Includes sessions that this node has lost.
     pub(super) fn all_live(&self) -> Vec<Arc<LiveSession>> {
         let entries = self.0.iter();
         entries.filter_map(|it| it.held.live().cloned()).collect()

@@ -9,7 +9,6 @@ use shoal_ports::{GatewayError, SessionRef, SessionTasks, StoreError, TaskClient
 use super::{ATTEMPTS, Node};
 use crate::live::{LiveSession, store_failed};
 
-/// The reason that readers of a task's session get if the task's call never began.
 pub(super) const NEVER_BEGUN: &str = "the task was never started";
 
 impl Node {
@@ -21,10 +20,8 @@ impl Node {
         Ok(made)
     }
 
-    /// Opens the session of a task. `None` if the session exists.
-    ///
-    /// # Errors
-    /// As for other sessions, because a task counts as a session of its principal.
+    /// `None` if the session exists. Fails as for other sessions, because a task counts as a
+    /// session of its principal.
     pub(super) async fn open_task(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -47,7 +44,7 @@ impl Node {
         }
     }
 
-    /// Reads the state of a session. If the session has panicked, rebuilds it first.
+    /// Rebuilds a panicked session first.
     async fn read_live<T>(
         self: &Arc<Self>,
         to: &SessionRef,

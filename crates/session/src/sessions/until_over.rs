@@ -6,8 +6,7 @@ use shoal_protocol::RequestId;
 use super::Node;
 
 impl Node {
-    /// Waits until the session's calls have stopped. If this node loses the session meanwhile, fails, so that the
-    /// edge asks the next owner.
+    /// If this node loses the session meanwhile, fails so that the edge asks the next owner.
     pub(crate) async fn until_over(
         self: &Arc<Self>,
         to: &SessionRef,

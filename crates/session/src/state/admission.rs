@@ -17,7 +17,7 @@ pub(crate) struct Admitted {
     calls: Mutex<Calls>,
     /// Calls whose tools still run although their requests have been answered.
     outliving: Mutex<Vec<(RequestId, Arc<CallSlot>)>>,
-    /// Admissions that exist, also those that are released but whose answers are not written yet.
+    /// Admissions that exist, also released ones whose answers are not written yet.
     held: AtomicUsize,
 }
 
@@ -46,7 +46,6 @@ impl InUse {
 }
 
 impl Admitted {
-    /// Counts calls that run or whose answers are not written yet.
     pub(crate) fn held(&self) -> usize {
         self.held.load(Ordering::Acquire)
     }
@@ -160,8 +159,7 @@ impl Admitted {
     }
 }
 
-/// A request in flight, which ends when this is released or dropped, as when its caller leaves or
-/// its task panics.
+/// A request in flight, which ends when this is released or dropped.
 pub(crate) struct Admission {
     request: RequestId,
     call: CallId,

@@ -25,7 +25,7 @@ impl SessionState {
         Effect::Ask(request(&id, method.as_str(), params))
     }
 
-    /// Routes a client's response to its running call, which accepts only the first answer. Ignores other responses.
+    /// The call accepts only the first answer. Ignores other responses.
     pub(super) fn response(&mut self, response: Response) -> Effect {
         let Some((call, ask)) = asker_of(&response.id) else {
             return Effect::None;

@@ -49,8 +49,7 @@ impl Kept {
         answer.to_json()
     }
 
-    /// Checks a value against the limits. Above a limit on bytes that was lowered, still allows a value that makes
-    /// the state smaller.
+    /// Above a limit on bytes that was lowered, still allows a value that makes the state smaller.
     fn check(&self, key: &str, value: &RawJson, limits: KeptLimits) -> Result<(), RpcError> {
         if value.len() > limits.value {
             return Err(RpcError::invalid_params(format!(
@@ -92,8 +91,8 @@ impl Kept {
 }
 
 impl SessionState {
-    /// Answers a tool's request. For a write, returns the record to store. After it is stored, and before another
-    /// record is, [`SessionState::keep`] must follow.
+    /// For a write, returns the record to store. After it is stored, and before another record is,
+    /// [`SessionState::keep`] must follow.
     pub(super) fn state_asked(&mut self, call: CallId, asked: StateRequest) -> Effect {
         if self.admitted.running(call).is_none() {
             return refuse(RpcError::internal("the call has ended"));

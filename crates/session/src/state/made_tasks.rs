@@ -1,5 +1,3 @@
-//! Lists the tasks made from this session's calls (2025-11-25).
-
 use shoal_ports::{SessionId, SessionTasks, SessionTransport};
 use shoal_protocol::Revision;
 
@@ -10,8 +8,7 @@ use crate::record::MadeTask;
 const MOST_LISTED: usize = 100;
 
 impl SessionState {
-    /// Whether calls may become tasks. Not on single streams, because a client waits for a task's result on a separate
-    /// connection.
+    /// Single streams offer no tasks, because a client waits for a task's result on a separate connection.
     pub(super) fn offers_tasks(&self, revision: Revision) -> bool {
         self.limits.offers_tasks
             && revision.has_tasks()
@@ -29,7 +26,7 @@ impl SessionState {
         self.record.made_tasks.retain(|made| made.task != *task);
     }
 
-    /// Returns the ids of the tasks, whose owners know their states. `None` if the client cannot have tasks.
+    /// Returns ids only, because the tasks' owners know the states. `None` if the client cannot have tasks.
     pub(crate) fn made_tasks(&self) -> Option<SessionTasks> {
         self.revision().filter(|it| self.offers_tasks(*it))?;
         let tasks = self.record.made_tasks.iter().rev();

@@ -54,8 +54,7 @@ impl SessionState {
         }
     }
 
-    /// Admits a request. A repeated request with a call id is not limited, because the limits applied to its first
-    /// delivery.
+    /// A repeated request with a call id is not limited, because the limits applied to its first delivery.
     fn admit(
         &mut self,
         request: Request,

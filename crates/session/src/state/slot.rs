@@ -69,11 +69,10 @@ impl CallSlot {
         self.state.lock().cancelled.is_some()
     }
 
-    /// Waits until the call is cancelled. Cancellation safe.
+    /// Cancellation safe.
     pub(crate) async fn until_cancelled(&self) {
         loop {
             let mut cancelled = pin!(self.cancelled.notified());
-            // Registered first, so as not to miss the cancellation.
             cancelled.as_mut().enable();
             if self.is_cancelled() {
                 return;
@@ -82,7 +81,6 @@ impl CallSlot {
         }
     }
 
-    /// Ends the wait for a call whose caller has left, because the call is delivered again.
     pub(crate) fn want(&self) {
         self.wanted.notify_one();
     }
@@ -145,7 +143,6 @@ impl CallSlot {
     pub(crate) async fn until_over(&self) {
         loop {
             let mut left = pin!(self.left.notified());
-            // Registered first, so as not to miss the end.
             left.as_mut().enable();
             if self.state.lock().left {
                 break;
@@ -187,11 +184,10 @@ impl CallSlot {
         }
     }
 
-    /// Passes an answer to the call's worker. Returns whether the question was open, once the worker reports this or
-    /// the call ends. Dropping the future does not take the answer back.
+    /// Returns whether the question was open, once the worker reports this or the call ends. Dropping the future does
+    /// not take the answer back.
     pub(crate) async fn answer(&self, ask: AskId, outcome: Outcome) -> bool {
         let mut left = pin!(self.left.notified());
-        // Registered first, so as not to miss the end.
         left.as_mut().enable();
         tokio::select! {
             biased;

@@ -21,7 +21,7 @@ pub(super) struct TaskProgress {
     questions: BTreeMap<String, InputRequest>,
     /// Whether the client may know questions that this owner has not received yet.
     taken_over: bool,
-    /// When the task last changed, in milliseconds since 1970.
+    /// Milliseconds since 1970.
     changed_at: u64,
     unstored: bool,
 }
@@ -35,7 +35,7 @@ pub(crate) struct TaskAnswer {
 }
 
 impl Handshake {
-    /// Returns what a task's session knows about its client, which sends no `initialize`.
+    /// Used because a task's client sends no `initialize`.
     pub(crate) fn of_task(client: &TaskClient) -> Self {
         let client_info = client.client_info.as_ref();
         Self {
@@ -59,7 +59,7 @@ impl SessionState {
         }
     }
 
-    /// Adds a question to the client, unless the worker has only repeated it to a new owner.
+    /// Ignores a question that the worker has only repeated to a new owner.
     pub(super) fn task_asks(&mut self, key: String, method: &Method, params: Option<&RawJson>) {
         let request = InputRequest {
             method: method.clone(),
@@ -102,7 +102,7 @@ impl SessionState {
         }
     }
 
-    /// Notes the task's end. Only the first one counts.
+    /// Only the first end counts.
     pub(super) fn task_ended(&mut self, end: TaskEnd, at: u64) {
         self.task.questions.clear();
         if let Some(task) = self.record.task.as_mut().filter(|task| task.end.is_none()) {
@@ -147,7 +147,6 @@ impl SessionState {
         }
     }
 
-    /// `None` if the session is not a task.
     pub(crate) fn task(&self) -> Option<Task> {
         let record = self.record.task.as_ref()?;
         let created_at = self.record.opened_at.unwrap_or_default();
@@ -173,7 +172,7 @@ impl SessionState {
     }
 }
 
-/// A task's times, in milliseconds.
+/// All times are in milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TaskTimes {
     pub(crate) ttl: u64,

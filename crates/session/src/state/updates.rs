@@ -56,7 +56,7 @@ impl SessionState {
         }
     }
 
-    /// Notes a new listener. Returns the news that it may not know, to be logged.
+    /// Returns the news to log, because the new listener may not know it.
     pub(super) fn listening(&mut self, reader: u64, facts: &ServerFacts) -> Effect {
         self.listener = self.listener.max(Some(reader));
         if self.record.handshake.is_none() {
@@ -94,7 +94,6 @@ impl SessionState {
         self.record.announced = versions;
     }
 
-    /// Keeps, for the next listener, updates that could not be logged.
     pub(super) fn unannounced(&mut self, resources: Vec<String>) {
         let subscriptions = &self.record.subscriptions;
         let wanted = resources
@@ -112,8 +111,7 @@ impl SessionState {
     }
 }
 
-/// Returns the list that a request fetches. Resources are excluded, because their notification
-/// covers two lists.
+/// Resources are excluded, because their notification covers two lists.
 pub(super) fn list_of(request: &Request) -> Option<usize> {
     let list = match request.method {
         Method::ToolsList => 0,

@@ -32,10 +32,7 @@ impl Streams {
     }
 
     /// Restores open streams that the store lacks, because the next owner knows only what the store has. Runs in the
-    /// session's actor.
-    ///
-    /// # Errors
-    /// An outage of the store. Other failures are logged.
+    /// session's actor. Fails only in an outage of the store.
     pub(crate) async fn confirm(&self) -> Result<(), StoreError> {
         for tail in self.open() {
             // Without recent events, this node has not written to the stream.
@@ -66,9 +63,6 @@ impl Streams {
     }
 
     /// Stores the record. Runs in the session's actor, like the next two methods.
-    ///
-    /// # Errors
-    /// The store's error.
     pub(crate) async fn save(&self, record: Bytes) -> Result<(), StoreError> {
         let (directory, life) = (&self.store.directory, self.life());
         let saved = directory.save(&self.session, self.epoch, record.clone(), life);
@@ -90,9 +84,6 @@ impl Streams {
         }
     }
 
-    /// Restores the session's entry in the store.
-    ///
-    /// # Errors
     /// `Stale` if the session has a newer owner.
     pub(crate) async fn enter_claim(&self, record: Bytes) -> Result<(), StoreError> {
         let claim = Claim {
@@ -124,7 +115,7 @@ impl Streams {
         journal.restore(&self.session, self.epoch, stream).await
     }
 
-    /// Restores streams. If this fails for one, its next append restores it.
+    /// If a stream cannot be restored, its next append restores it.
     async fn restore_all(&self, tails: Vec<Arc<Tail>>) {
         for tail in tails {
             let _turn = tail.turn().await;

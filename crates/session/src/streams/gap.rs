@@ -14,8 +14,8 @@ impl Streams {
         }
     }
 
-    /// Returns the position after missing events. `None` if the client learns of the gap when it
-    /// resumes, as is possible everywhere but on single streams.
+    /// `None` if the client learns of the gap when it resumes, as is possible everywhere but on
+    /// single streams.
     pub(super) async fn after_gap(&self, tail: &Tail, cursor: EventId) -> Option<EventId> {
         let live = self.live.upgrade()?;
         if live.transport != SessionTransport::SingleStream {

@@ -17,7 +17,6 @@ pub(super) struct Turn(u8);
 
 impl Turn {
     pub(super) const ENDED: Self = Self(1);
-    /// This node may no longer write for the session.
     pub(super) const LOST: Self = Self(2);
     /// Readers must continue elsewhere.
     pub(super) const MOVED: Self = Self(4);
@@ -51,11 +50,10 @@ impl Lifecycle {
         self.flags.load(Ordering::SeqCst) & any.0 != 0
     }
 
-    /// Waits until one of the flags `any` is set. Cancellation safe.
+    /// Cancellation safe.
     pub(super) async fn until(&self, any: Turn) {
         loop {
             let mut changed = pin!(self.changed.notified());
-            // Registered first, so as not to miss a change.
             changed.as_mut().enable();
             if self.is(any) {
                 return;

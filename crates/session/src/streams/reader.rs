@@ -19,7 +19,7 @@ pub(super) struct Reader {
     pub(super) tail: Option<Arc<Tail>>,
     pub(super) generation: u64,
     pub(super) cursor: EventId,
-    /// How many events are missing before the cursor. The client must be told.
+    /// Events missing before the cursor. The client must be told.
     pub(super) gone: u64,
     pub(super) sender: LazySender<StreamItem>,
 }
@@ -84,7 +84,6 @@ impl Reader {
         };
         loop {
             let mut changed = pin!(tail.changed());
-            // Register first, so as not to miss a change.
             changed.as_mut().enable();
             match tail.next(self.generation, self.cursor) {
                 Next::Events(events, finished) => {
@@ -117,8 +116,8 @@ impl Reader {
         }
     }
 
-    /// Returns `Some` if the stream ends here, with its last item, if any: the session has ended or moved, or the
-    /// node drains.
+    /// `Some` if the stream ends here, with its last item, if any: the session has ended or moved, or the node
+    /// drains.
     fn last_words(&self) -> Option<Option<StreamItem>> {
         let streams = &self.streams;
         if streams.lifecycle.is(Turn::ENDED) {

@@ -2,8 +2,7 @@ use std::time::Duration;
 
 use shoal_ports::SessionId;
 
-/// Returns how long the session's client should wait before it reconnects: `retry`, plus a part of `spread` that
-/// follows from the session's id.
+/// Returns `retry` plus a part of `spread` that follows from the session's id.
 pub(super) fn retry_of(session: &SessionId, retry: Duration, spread: Duration) -> Duration {
     let share = session.as_str().bytes().fold(0u32, |sum, byte| {
         sum.wrapping_mul(31).wrapping_add(u32::from(byte))

@@ -27,7 +27,7 @@ pub(crate) struct Tail {
 struct TailState {
     recent: VecDeque<LoggedEvent>,
     calls: Vec<OpenCall>,
-    /// The latest ended calls, as many as recent events at most.
+    /// The latest ended calls, at most as many as the recent events.
     ended: VecDeque<CallId>,
     /// Unlogged messages, each with the sequence after which it is sent. No text is in the queue
     /// twice.
@@ -127,7 +127,6 @@ impl Tail {
         }
     }
 
-    /// Whether the tail has all later events.
     pub(super) fn goes_on_after(&self, cursor: EventId) -> bool {
         let state = self.state.lock();
         let first = state.recent.front().map(|event| event.id.sequence);
@@ -143,7 +142,7 @@ impl Tail {
         (self.opened.sequence == 0 && first == 1).then_some(self.opened)
     }
 
-    /// Returns the position after which the tail has all events.
+    /// The tail has all events after this position.
     pub(super) fn before_recent(&self) -> Option<EventId> {
         let state = self.state.lock();
         let first = state.recent.front()?.id;
@@ -200,7 +199,6 @@ impl Tail {
         self.changed.notify_waiters();
     }
 
-    /// Queues messages after the events so far.
     pub(super) fn pass(&self, news: Vec<Bytes>) {
         let mut state = self.state.lock();
         let last = state.last.sequence;

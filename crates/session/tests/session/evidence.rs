@@ -211,7 +211,6 @@ async fn of_a_task_nothing_is_said_while_the_store_cannot_say_whose_it_is() {
     );
 }
 
-/// An edge may repeat deliveries on several paths at once.
 #[tokio::test]
 async fn repeated_deliveries_that_come_together_are_all_answered() {
     for tool in ["echo", "stream-once"] {

@@ -134,7 +134,6 @@ async fn a_store_that_is_away_while_streams_are_confirmed_is_waited_for() {
     };
     let (handed_over, ()) = within(async { tokio::join!(bench.sessions.hand_over(), back) }).await;
     assert_eq!(handed_over.sessions, 1);
-    // Only a released session can move while its owner's lease lives.
     let taken = second.listen(&alice, Some(seen.cursor())).await;
     assert!(taken.is_ok(), "{:?}", taken.err());
 }

@@ -224,7 +224,7 @@ fn subscription(id: u64, method: &str) -> String {
     )
 }
 
-/// Has a node take over a session whose subscription its backend refuses `refusals` times.
+/// A node takes over a session whose subscription its backend refuses `refusals` times.
 async fn refused(refusals: usize) -> (Bench, Sessions, SessionRef) {
     let (bench, second) = two_nodes().await;
     let alice = initialized(&bench).await;
@@ -503,7 +503,7 @@ async fn progress_of_a_call_that_was_run_again_by_the_next_owner_never_falls() {
     );
 }
 
-/// Returns a node that has lost its session without noticing, and the node that took the session over.
+/// The first node has lost the session to the second without noticing.
 async fn superseded() -> (Bench, Sessions, SessionRef) {
     let (bench, second) = two_nodes().await;
     let alice = initialized(&bench).await;

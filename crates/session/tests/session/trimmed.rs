@@ -134,7 +134,6 @@ async fn a_client_that_wants_errors_only_is_told_nothing_else() {
     );
 }
 
-/// A log that silently loses events.
 struct Forgetful {
     inner: Arc<dyn EventLog>,
     forgets: AtomicBool,

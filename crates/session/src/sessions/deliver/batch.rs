@@ -68,8 +68,8 @@ impl Node {
         delivered.map(Some)
     }
 
-    /// Carries out all members but the calls, which it admits. If a later member fails, the admitted calls end. `None`
-    /// if an earlier delivery of the batch was admitted. Runs in the session's actor.
+    /// Carries out all members but the calls, which it admits. If a member fails, the admitted calls end. `None` if
+    /// an earlier delivery of the batch was admitted. Runs in the session's actor.
     pub(crate) async fn begin_batch(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,

@@ -12,7 +12,7 @@ use crate::live::{Closed, LiveSession};
 use crate::state::{Came, Effect, capability_of, has_capability};
 
 impl Node {
-    /// Has the session's actor make a change. The actor completes it even if the caller leaves.
+    /// The actor completes the change even if the caller leaves.
     pub(super) async fn ask_for_change<T>(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -46,8 +46,7 @@ impl Node {
         }
     }
 
-    /// Applies a message. Refuses a request whose answer depends on facts about the server that this node does not know
-    /// yet.
+    /// Refuses a request whose answer depends on facts about the server that this node does not know yet.
     pub(super) async fn apply_knowing(
         &self,
         live: &LiveSession,
@@ -63,10 +62,8 @@ impl Node {
         live.apply(input(message, came))
     }
 
-    /// Waits until this node knows whether the server supports a method.
-    ///
-    /// # Errors
-    /// If this node does not know in time.
+    /// Waits until this node knows whether the server supports a method. Fails if this node does
+    /// not know in time.
     pub(crate) async fn knows_enough(&self, method: &Method) -> Result<(), CallFailure> {
         let capability = match method {
             Method::Initialize => None,
@@ -94,7 +91,7 @@ impl Node {
         }
     }
 
-    /// Applies a message that changes the record and stores the change. Runs in the session's actor.
+    /// Runs in the session's actor.
     pub(crate) async fn change(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,

@@ -21,7 +21,7 @@ use crate::task_adoption::has_ended;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 impl Node {
-    /// Makes a running call the task `to`. Completes even if the caller leaves.
+    /// Completes even if the caller leaves.
     pub(crate) async fn adopt_call(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -57,7 +57,6 @@ impl Node {
         }
     }
 
-    /// Journals the call in the task's session, unless an earlier attempt did.
     async fn take_in(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,

@@ -52,7 +52,7 @@ impl Node {
         Ok(task)
     }
 
-    /// Waits until the task differs from `seen`. Answers at the latest after [`WATCHED_FOR`].
+    /// Answers at the latest after [`WATCHED_FOR`].
     async fn watch_task(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -79,8 +79,8 @@ impl Node {
         }
     }
 
-    /// Passes an answer to the task's call, and returns once the worker has the answer, so that the client does not see
-    /// the question again. Ignores an answer to a question that is not open.
+    /// Returns once the worker has the answer, so that the client does not see the question again. Ignores an answer
+    /// to a question that is not open.
     async fn answer_task(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -94,7 +94,6 @@ impl Node {
         let until = Instant::now() + patience;
         loop {
             let live = self.find(to).await?;
-            // Registered before the state is read, so as not to miss a question.
             let changed = live.next_task_change();
             let TaskAnswer { key, outcome } = answer.clone();
             match live.apply(Input::TaskAnswer(key, outcome)) {

@@ -181,7 +181,6 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..40)
 }
 
-/// A session with three calls that write, and the record that its next owner would get.
 struct Kept {
     session: SessionState,
     stored: Bytes,

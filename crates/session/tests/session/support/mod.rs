@@ -45,7 +45,6 @@ pub struct Script {
     pub updates: broadcast::Sender<ResourceUpdated>,
     pub calls: DashMap<String, Arc<Driven>>,
     arrived: watch::Sender<usize>,
-    /// Whether a resumed call is started again.
     pub begins_anew: std::sync::atomic::AtomicBool,
     pub started: std::sync::atomic::AtomicUsize,
     pub starts: DashMap<String, usize>,

@@ -13,7 +13,6 @@ use shoal_protocol::{EventId, StreamId};
 /// Makes a test's store usable as a port.
 pub struct Over<T>(pub Arc<T>);
 
-/// Methods call the inner store unless a test overrides them.
 macro_rules! over {
     ($(#[$doc:meta])* $over:ident = $port:ident over $under:ident;
         $(fn $step:ident($($name:ident: $type:ty),*) -> $answer:ty;)*
