@@ -40,7 +40,6 @@ enum Tells {
 type Named<'a> = (TargetKind, &'a str, &'a str, Option<&'a RawJson>);
 
 impl Access {
-    /// Without rules, everything is allowed and the checks are free.
     pub(crate) fn of(config: &Config, caller: &Caller) -> Self {
         let policy = config.policies.as_ref().map(|it| it.current());
         let Some(policy) = policy.filter(|policy| !policy.is_open()) else {
@@ -78,7 +77,7 @@ impl Access {
         Self(self.0.map(|asked| Asked { tells, ..asked }))
     }
 
-    /// Returns access to everything, for work that the rules have already allowed, or decide about later.
+    /// Returns access for work that the rules have already allowed, or decide about later.
     pub(crate) fn granted() -> Self {
         Self(None)
     }

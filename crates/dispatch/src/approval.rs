@@ -101,10 +101,7 @@ fn asked(call: &Call, continues: Option<CallId>, outcome: ApprovalOutcome) {
     audit::asked(&subject, outcome);
 }
 
-/// Writes the question to the call's client.
-///
-/// # Errors
-/// The call's answer if its client cannot ask a person.
+/// Fails with the call's answer if its client cannot ask a person.
 pub(crate) fn question(view: &View, call: &Call, pool: &str) -> Result<RawJson, CallOutcome> {
     let caller = &call.caller;
     if !declares(&caller.capabilities, ClientCapability::ElicitationForm) {

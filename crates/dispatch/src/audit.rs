@@ -58,7 +58,6 @@ pub(crate) fn left(call: &Subject<'_>, took: Duration) {
     });
 }
 
-/// Records that the rules allowed a call which then does not begin.
 pub(crate) fn allowed(call: &Subject<'_>) {
     audit::record(Kind::Policy, |event| {
         event.set(attributes::OUTCOME, PolicyOutcome::Allowed.as_str());

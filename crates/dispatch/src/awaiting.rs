@@ -15,7 +15,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 #[derive(Default)]
 pub(crate) struct Awaiting(Arc<Mutex<HashMap<Arc<str>, Shares>>>);
 
-/// A place among the waiting calls, which is freed on drop.
+/// Dropping the place frees it.
 pub(crate) struct AwaitingCall {
     all: Arc<Mutex<HashMap<Arc<str>, Shares>>>,
     pool: Arc<str>,
@@ -23,10 +23,7 @@ pub(crate) struct AwaitingCall {
 }
 
 impl Awaiting {
-    /// Enters a call.
-    ///
-    /// # Errors
-    /// Too many calls wait, in total or of this principal.
+    /// Fails if too many calls wait, in total or of this principal.
     pub(crate) fn enter(
         &self,
         pool: &Arc<str>,

@@ -62,14 +62,13 @@ pub(crate) struct Pool {
     pub(crate) compiled: Arc<CompiledPool>,
 }
 
-/// All pools' offers, merged. Immutable and replaced as a whole.
+/// The catalog is immutable and replaced as a whole.
 #[derive(Debug)]
 pub(crate) struct Catalog {
     /// Unique in the process.
     number: u64,
     tools: HashMap<String, OfferedTool, RandomState>,
     prompts: HashMap<String, OfferedPrompt>,
-    /// Pools by their resources' URIs.
     resources: HashMap<String, Arc<str>>,
     templates: Vec<(UriTemplate, Arc<str>)>,
     /// Pools that list resources or declare the capability.
@@ -129,7 +128,7 @@ impl Catalog {
         self.prompts.get(name)
     }
 
-    /// Returns the pool with prompts if it is the only one, because it may have unlisted prompts.
+    /// A pool that alone has prompts may have unlisted prompts.
     pub(crate) fn only_pool_of_prompts(&self) -> Option<&Arc<str>> {
         match self.prompt_pools.as_slice() {
             [only] => Some(only),
@@ -138,7 +137,7 @@ impl Catalog {
     }
 
     /// Finds the pool that lists a URI, else the first with a matching template, else the pool with resources if it
-    /// is the only one, because it may have unlisted resources.
+    /// is the only one.
     pub(crate) fn resource(&self, uri: &str) -> Option<&Arc<str>> {
         let of_template = || {
             self.template_pool(|template, pool| template.matches(uri) && self.offers_of(pool, uri))
@@ -175,7 +174,7 @@ impl Catalog {
         }
     }
 
-    /// Estimates the catalog's bytes, without the data that it shares with its pools.
+    /// Excludes the data that the catalog shares with its pools.
     pub(crate) fn bytes(&self) -> usize {
         const EACH: usize = 256;
         let tools = self.tools.keys().map(|name| 3 * name.len() + EACH);
@@ -213,7 +212,7 @@ impl Catalog {
         self.resources.contains_key(uri)
     }
 
-    /// Returns the spellings of a URI. `None` if they lead to different resources.
+    /// `None` if the spellings lead to different resources.
     pub(crate) fn readings(uri: &str) -> Option<Readings> {
         let ResourceUri { whole, loose, .. } = ResourceUri::read(uri)?;
         Some(Readings { whole, loose })

@@ -7,7 +7,7 @@ use crate::config::ArgumentPolicy;
 use crate::pools::View;
 use crate::slow_checks::AT_ONCE;
 
-/// Corrects the tool calls of a message. Skips arguments that take long to check.
+/// Skips arguments that take long to check.
 pub(crate) fn body(view: &View, body: &mut Body) {
     match body {
         Body::Single(message) => coerce(view, message),

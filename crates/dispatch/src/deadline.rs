@@ -4,8 +4,7 @@ use tokio::time::Instant;
 
 use crate::config::Config;
 
-/// A call that may wait for a person has a later deadline at its worker, because its bridge enforces the call's own
-/// limit.
+/// A call that may wait for a person has a later deadline at its worker: its bridge enforces the call's own limit.
 pub(crate) fn worker_deadline(call: &Call, config: &Config) -> Instant {
     match may_be_parked(call) || is_askable_task(call) {
         true => call.deadline + config.parking_time,

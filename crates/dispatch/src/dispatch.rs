@@ -65,8 +65,7 @@ impl Dispatch {
         self.shared.keep(&id, tasks);
     }
 
-    /// Removes a worker from the choice for new calls; running calls continue. Returns whether the
-    /// worker was registered.
+    /// Removes a worker, whose running calls continue. Returns whether the worker was registered.
     pub fn remove_worker(&self, worker: &WorkerId) -> bool {
         let (removed, lingers) = self.shared.remove(worker);
         if removed {

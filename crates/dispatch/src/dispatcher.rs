@@ -55,7 +55,7 @@ impl Dispatcher for Dispatch {
             let headers = tool(&view, access, params)?.tool.headers.as_ref().ok();
             headers.filter(|headers| !headers.is_empty())
         };
-        // Few tools mirror arguments into headers, so the rules are evaluated last.
+        // Evaluates the rules last, because few tools mirror arguments into headers.
         let Some(headers) = headers_of(&Access::granted())
             .and_then(|_| headers_of(&Access::of(&self.shared.config, caller)))
         else {
@@ -79,7 +79,6 @@ impl Dispatcher for Dispatch {
 
     fn requires_task(&self, caller: &Caller, params: Option<&RawJson>) -> bool {
         let view = self.view_of_tool(caller, params);
-        // Few tools require tasks, so most calls skip the lookup.
         view.catalog.requires_tasks
             && tool(&view, &Access::of(&self.shared.config, caller), params)
                 .is_some_and(|offered| offered.tool.task_support == Some(TaskSupport::Required))
@@ -87,7 +86,7 @@ impl Dispatcher for Dispatch {
 
     fn may_be_task(&self, params: Option<&RawJson>) -> bool {
         let view = self.shared.view();
-        // Ignores rules and the caller's own tools, which planning looks at later.
+        // Ignores rules and the caller's own tools, which planning checks.
         tool(&view, &Access::granted(), params).map_or(!view.own.is_empty(), |offered| {
             offered.tool.task_support != Some(TaskSupport::Forbidden)
         })
@@ -167,7 +166,6 @@ impl Dispatcher for Dispatch {
                 let pool = self.counted(&running);
                 Ok(place.follow(running, pool))
             }
-            // Lists and modern calls have no earlier run to resume, so they start anew.
             _ => match self.plan(call).await {
                 Ok(plan) => self.start(&plan).await,
                 Err(outcome) => instead(outcome),
@@ -188,8 +186,7 @@ impl Dispatcher for Dispatch {
         }
     }
 
-    // True even if no rule reads grants now, because rules in a file may start to do so at any time, and not on all
-    // nodes at once.
+    // Rules in a file may start to read grants at any time, and not on all nodes at once.
     fn asks_of_grants(&self) -> bool {
         self.shared.config.policies.is_some()
     }
@@ -237,8 +234,8 @@ impl Dispatch {
     }
 }
 
-/// Refuses to subscribe. Workers subscribe once for all callers, so one caller's resources and
-/// changes would reach others.
+/// Workers subscribe once for all callers, so one caller's resources and changes would reach
+/// others.
 fn not_to_be_watched() -> RpcError {
     let told = "this server lists to each caller its own resources (lists = \"principal\"), and Shoal cannot subscribe in one \
                 caller's name: read the resource again instead";

@@ -1,5 +1,3 @@
-//! Gauges of a dispatcher, and the names that telemetry may use.
-
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 

@@ -25,7 +25,7 @@ pub(crate) struct CallHandle {
 }
 
 struct HandleState {
-    /// Controls the call at its worker. `None` if another reader has taken it over.
+    /// `None` if another reader has taken over the call.
     below: Option<Arc<AnswerRelay>>,
     /// The offset of this round's ask ids, which is subtracted before an answer goes to the worker.
     base: u64,
@@ -91,7 +91,7 @@ impl CallHandle {
         }
     }
 
-    /// Gives up control to another reader. Answers on their way stay unconfirmed.
+    /// Answers on their way stay unconfirmed.
     pub(crate) fn superseded(&self) {
         if let Some(relay) = self.state.lock().below.take() {
             relay.closed();
@@ -116,15 +116,14 @@ impl CallHandle {
         self.state.lock().cancelled.clone()
     }
 
-    /// Waits for the caller's cancellation. Cancel safe.
+    /// Cancel safe.
     pub(crate) async fn cancelled(&self) {
         while !self.is_cancelled() {
             self.changed.notified().await;
         }
     }
 
-    /// Passes the call to a new handle for the next caller. Returns `None` if this caller has cancelled, or if another
-    /// reader has the call.
+    /// `None` if this caller has cancelled, or if another reader has the call.
     pub(crate) fn hand_over(&self) -> Option<Arc<Self>> {
         let mut state = self.state.lock();
         let below = state.below.take()?;
@@ -138,7 +137,7 @@ impl CallHandle {
         });
     }
 
-    /// Waits for the answers to all of the round's questions. Cancel safe.
+    /// Cancel safe.
     pub(crate) async fn answers(&self) -> Result<HashMap<AskId, Outcome>, CancelledByCaller> {
         loop {
             {
@@ -151,7 +150,6 @@ impl CallHandle {
                     _ => return Ok(state.round.take().map(|r| r.answers).unwrap_or_default()),
                 }
             }
-            // A notification before the wait leaves a permit.
             self.changed.notified().await;
         }
     }

@@ -26,7 +26,6 @@ use crate::audit;
 
 const LONGEST_TARGET: usize = 160;
 
-/// Ordered from the oldest call, because call ids grow with time.
 #[derive(Default)]
 pub(crate) struct InFlight(Mutex<Table>);
 
@@ -62,7 +61,6 @@ struct CallEntryState {
     has_ended: bool,
 }
 
-/// A call's place, which is freed on drop.
 pub(crate) struct InFlightCall {
     table: Arc<InFlight>,
     key: Key,
@@ -134,7 +132,7 @@ impl InFlight {
         }
     }
 
-    /// Cancels a call now or, if it is still starting, once it runs. `false` if it is not here.
+    /// Cancels a starting call once it runs. `false` if the call is not here.
     pub(crate) fn cancel(&self, call: CallId, reason: &str) -> bool {
         let found: Vec<_> = {
             let table = self.0.lock();
@@ -283,7 +281,6 @@ impl InFlightCall {
         self.entry.started(&running);
         let entry = Arc::clone(&self.entry);
         let has_session = entry.caller.session.is_some();
-        // The dispatcher answered this call itself.
         if running.worker.is_none() {
             running
                 .events

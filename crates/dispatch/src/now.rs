@@ -19,8 +19,7 @@ use crate::pools::{CircuitState, Member, Wanted};
 use crate::worker_call::{Origin, WorkerCall};
 
 impl Dispatch {
-    /// Returns `None` without side effects if the call would have to wait. Then the normal path
-    /// starts the call.
+    /// Returns `None` without side effects if the call would have to wait.
     pub(crate) fn start_here(&self, plan: &CallPlan) -> Option<RunningCall> {
         let CallPlan {
             call,
@@ -71,7 +70,6 @@ impl Dispatch {
         Some(RunningCall::ended(outcome, started.worker))
     }
 
-    /// Continues a call that has not ended yet.
     fn goes_on(
         &self,
         call: &Call,

@@ -14,7 +14,6 @@ use crate::pools::{AffinityKey, Member, View, Wanted};
 use crate::route::Routed;
 use crate::shared::Shared;
 
-/// The properties of a call that decide which worker takes it.
 pub(crate) struct Wish<'a> {
     pub(crate) asker: Asker<'a>,
     pub(crate) method: &'a Method,
@@ -47,7 +46,6 @@ impl<'a> Wish<'a> {
         }
     }
 
-    /// Returns the worker that alone serves the caller's own items, if it is reachable and not in `tried`.
     fn own_worker<'v>(&self, view: &'v View, tried: &[WorkerId]) -> Option<&'v Arc<Member>> {
         let own = view.own.worker(self.pool, self.asker);
         let own = own.filter(|worker| !tried.contains(worker));
@@ -64,7 +62,6 @@ impl Dispatch {
             .then(|| place(&view, &wish, tried).ok())?
     }
 
-    /// Draws a worker for a call that another node starts.
     pub(crate) fn draw_for(
         &self,
         view: &View,
@@ -135,10 +132,7 @@ fn binding_to(member: &Arc<Member>) -> Binding {
 }
 
 impl Shared {
-    /// Waits for a worker of a pool at zero that may know the call's target.
-    ///
-    /// # Errors
-    /// The call's answer: no worker came in time, or too many calls wait.
+    /// Fails with the call's answer: no worker came in time, or too many calls wait.
     pub(crate) async fn worker_of(&self, pool: &Arc<str>, call: &Call) -> Result<(), CallOutcome> {
         let waited = self
             .in_time(pool, call, |view| any_worker(view, pool))

@@ -90,10 +90,7 @@ impl Dispatch {
         }
     }
 
-    /// Routes a call with its current parameters.
-    ///
-    /// # Errors
-    /// The answer to the call.
+    /// Fails with the answer to the call.
     pub(crate) async fn find_surely(
         &self,
         access: Access,
@@ -290,8 +287,7 @@ impl Found {
     }
 }
 
-/// Records that the rules allowed a call which Shoal then refuses, because a refused call has no audit event of its
-/// own.
+/// For a call that Shoal then refuses, because a refused call has no audit event of its own.
 pub(crate) fn tell_allowed(call: &Call, rule: Option<Arc<str>>) {
     if let Some(rule) = rule {
         let subject = audit::Subject {
@@ -302,8 +298,6 @@ pub(crate) fn tell_allowed(call: &Call, rule: Option<Arc<str>>) {
     }
 }
 
-/// Returns why a call cannot run at its worker: the worker is gone, or is not in the pool that the rules were asked
-/// about.
 fn elsewhere(view: &View, worker: &WorkerId, route: &Route) -> Option<String> {
     match view.member(worker) {
         Some(member) if member.pool == route.pool => None,

@@ -28,7 +28,7 @@ use crate::config::PoolSettings;
 use crate::own::OwnPools;
 use crate::picture::{NOT_WHOLE, Picture, not_ready};
 
-/// The catalog, and the workers that calls may go to. Immutable and replaced as a whole.
+/// The view is immutable and replaced as a whole.
 pub(crate) struct View {
     pub(crate) catalog: Arc<Catalog>,
     fleet: Arc<Fleet>,
@@ -106,7 +106,6 @@ impl Member {
         self.worker.announcement().borrow().is_leaving()
     }
 
-    /// Keeps only headers that the worker asks for.
     pub(crate) fn told(&self, caller: &Arc<Caller>) -> Arc<Caller> {
         if caller.headers.is_empty() {
             return Arc::clone(caller);
@@ -136,7 +135,6 @@ impl Member {
         self.circuit.is_well() || (wanted.failure_key()).is_none_or(|key| self.circuit.enter(&key))
     }
 
-    /// Whether the worker can take the call, apart from its circuit.
     fn can_take(&self, tool: Option<&str>) -> bool {
         self.is_reachable() && self.has(tool)
     }
@@ -233,10 +231,7 @@ impl View {
         ready.is_some_and(|ready| ready.iter().any(|member| member.is_reachable()))
     }
 
-    /// Chooses a worker that is not in `tried`.
-    ///
-    /// # Errors
-    /// `NotExecuted`, with the reason why no worker is ready.
+    /// Fails with `NotExecuted` and the reason why no worker is ready.
     pub(crate) fn choose(
         &self,
         pool: &str,
@@ -259,7 +254,6 @@ impl View {
         balance::draw(&self.pools.get(pool)?.ready, wanted, tried)
     }
 
-    /// Explains why [`choose`](Self::choose) found no worker.
     pub(crate) fn shed_reason(&self, pool: &str, wanted: &Wanted<'_>) -> ShedReason {
         let ready = self.pools.get(pool).map_or(&[][..], |pool| &pool.ready);
         match ready.iter().any(|member| member.can_take(wanted.tool)) {
@@ -268,8 +262,7 @@ impl View {
         }
     }
 
-    /// Returns why a name may only seem unknown: pools are missing. With rules, the failure names no pool, because the
-    /// rules may hide the pool.
+    /// With rules, the failure names no pool, because the rules may hide the pool.
     pub(crate) fn unannounced(&self, has_rules: bool) -> Option<CallFailure> {
         match self.not_announced()? {
             CallFailure::NotReady { retry_after, .. } if has_rules => Some(CallFailure::NotReady {
@@ -297,7 +290,6 @@ impl View {
         self.picture.unsettled(now, |pool| self.knows(pool))
     }
 
-    /// Whether a pool's server is still starting, which may take minutes.
     pub(crate) fn starts(&self) -> bool {
         self.pools.values().any(PoolView::starts)
     }

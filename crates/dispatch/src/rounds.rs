@@ -12,9 +12,8 @@ const ROUND_SHIFT: u32 = 32;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {
-    /// The round, counted from 0.
     pub(crate) round: u32,
-    /// The worker's event number, or 0 before the first.
+    /// 0 before the worker's first event.
     pub(crate) seen: u64,
 }
 
@@ -30,8 +29,7 @@ impl Position {
         u64::from(self.round) << ROUND_SHIFT | self.seen
     }
 
-    /// Returns the position before the last event. Questions that follow from the event carry this position, so that a
-    /// new reader receives the event again.
+    /// Questions that follow from the last event carry this position, so that a new reader receives the event again.
     pub(crate) fn before(self) -> Self {
         Self {
             seen: self.seen.saturating_sub(1),
@@ -40,7 +38,6 @@ impl Position {
     }
 }
 
-/// The first round has the call's id.
 pub(crate) fn round_id(call: CallId, round: u32) -> CallId {
     if round == 0 {
         return call;

@@ -19,7 +19,7 @@ pub(crate) struct Routed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arguments {
     Checked,
-    /// Not checked here, because Shoal checks them earlier or later.
+    /// Not checked here, because Shoal checks such arguments earlier or later.
     Trusted,
 }
 
@@ -113,8 +113,8 @@ pub(crate) fn route(
     })
 }
 
-/// Returns whether a call may be repeated. `safe` is the server's declaration. A list that names the tool
-/// wins over the pool's policy, and `journaled` over `repeatable`.
+/// `safe` is the server's declaration. A list that names the tool wins over the pool's policy, and `journaled` over
+/// `repeatable`.
 pub(crate) fn repeat_of(
     settings: &PoolSettings,
     pool: &Arc<str>,
@@ -143,7 +143,7 @@ pub(crate) fn unknown_resource(code: i64, uri: &str) -> RpcError {
     RpcError::new(code, format!("unknown resource: {uri}")).with_data(data.to_json())
 }
 
-/// Returns `error` for a missing item or, if the catalog is incomplete, a refusal that is safe to retry.
+/// If the catalog is incomplete, returns a refusal that is safe to retry.
 fn absent(view: &View, access: &Access, error: RpcError) -> RouteError {
     match view.unannounced(access.has_rules()) {
         Some(failure) => RouteError::NotReady(failure),
@@ -201,8 +201,7 @@ fn prompt<'a>(
     found.ok_or_else(|| absent(view, access, unknown()))
 }
 
-/// Sends an unlisted prompt to the only pool with prompts. That pool is not known while pools are
-/// missing or if lists differ by caller.
+/// The only pool with prompts is not known while pools are missing or if lists differ by caller.
 fn unlisted_prompt<'a>(view: &'a View, name: &'a str) -> Option<(&'a Arc<str>, &'a str)> {
     let pool = view.catalog.only_pool_of_prompts()?;
     let settings = view.settings.of(pool);
@@ -211,7 +210,6 @@ fn unlisted_prompt<'a>(view: &'a View, name: &'a str) -> Option<(&'a Arc<str>, &
     (view.own.is_empty() && view.unannounced(false).is_none()).then_some((pool, own))
 }
 
-/// Finds the extension's pool, and translates a tool's or prompt's name to the backend's.
 fn extension(
     view: &View,
     access: &Access,
@@ -295,8 +293,7 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Takes a member from the parameters. Drops a null, which some clients write for an absent member and servers
-    /// refuse.
+    /// Drops a null, which some clients write for an absent member and servers refuse.
     fn given(&mut self, name: &str) -> Option<RawJson> {
         let value = self.get(name)?;
         if value.is_null() {

@@ -21,10 +21,7 @@ impl Dispatch {
         }
     }
 
-    /// Waits like [`settled`](Self::settled), up to a request's limit.
-    ///
-    /// # Errors
-    /// `NotReady` if a pool is still missing then.
+    /// Fails with `NotReady` if a pool is still missing at the request's limit.
     pub(crate) async fn settled_by(&self, deadline: Instant) -> Result<(), CallFailure> {
         let until = deadline.min(Instant::now() + PATIENCE);
         let settled = timeout_at(until, self.settled()).await;
@@ -37,8 +34,8 @@ impl Dispatch {
         Ok(SettledFacts { facts, lacks })
     }
 
-    /// Waits until the lists are settled and not empty. If pools are still missing then, returns the failure that
-    /// unknown names get.
+    /// Waits until the lists are settled and not empty. If pools are still missing then, returns the failure
+    /// that unknown names get.
     ///
     /// # Errors
     /// `NotReady` if the lists do not settle, or stay empty.

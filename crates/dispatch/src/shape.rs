@@ -66,7 +66,7 @@ impl Shaping {
         }
     }
 
-    /// Adapts an outcome. `typed` tells whether a result may have a `resultType`.
+    /// `typed` tells whether a result may have a `resultType`.
     pub(crate) fn outcome(
         &self,
         revision: Revision,
@@ -151,7 +151,6 @@ impl Shaping {
     }
 }
 
-/// Replaces an error code that a caller of `revision` does not know or knows with another meaning.
 fn known_to(revision: Revision, mut error: RpcError) -> RpcError {
     let is_modern = revision.era() == Era::Modern;
     match error.code {

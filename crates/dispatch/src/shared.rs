@@ -103,7 +103,7 @@ impl Shared {
         self.registry.lock().keep(worker, tasks);
     }
 
-    /// Removes a worker. Returns whether it was registered and, if it was its pool's last, after which time to
+    /// Returns whether the worker was registered and, if it was its pool's last, after which time to
     /// [check](Self::look) the pool.
     pub(crate) fn remove(&self, worker: &WorkerId) -> (bool, Option<Duration>) {
         let mut registry = self.registry.lock();
@@ -161,7 +161,6 @@ impl Shared {
         self.refresh(&mut registry);
     }
 
-    /// Unlists pools whose lingering time is over.
     pub(crate) fn look(&self) {
         self.refresh(&mut self.registry.lock());
     }

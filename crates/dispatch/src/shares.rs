@@ -14,10 +14,6 @@ pub(crate) enum Full {
 }
 
 impl Shares {
-    /// Counts one more use.
-    ///
-    /// # Errors
-    /// A limit is reached.
     pub(crate) fn enter(
         &mut self,
         principal: &Principal,

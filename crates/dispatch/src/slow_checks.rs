@@ -94,10 +94,8 @@ impl Checking {
         })
     }
 
-    /// Checks on a blocking thread. The inner error answers a call with invalid arguments.
-    ///
-    /// # Errors
-    /// Too many checks are waiting.
+    /// The inner error answers a call with invalid arguments, the outer one a call when too many
+    /// checks wait.
     pub(crate) async fn run(
         self: &Arc<Self>,
         check: Check,

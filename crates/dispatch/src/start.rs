@@ -323,8 +323,8 @@ impl Dispatch {
         Ok(self.running_legacy(purpose, worker_call))
     }
 
-    /// Starts a journaled call at its worker, after the worker did not know it. Waits while the queue is full. If
-    /// this node refuses the call, makes the worker refuse it too, because an earlier owner's start may still arrive.
+    /// Waits while the queue is full. If this node refuses the call, makes the worker refuse it too, because an
+    /// earlier owner's start may still arrive.
     pub(crate) async fn start_at(
         &self,
         mut call: Call,
@@ -427,7 +427,6 @@ impl Dispatch {
         }
     }
 
-    /// Finds the pool to name in the approval question, even if the tool has left the catalog.
     fn pool_asked_of(&self, call: &Call) -> Arc<str> {
         let name = call
             .params

@@ -122,7 +122,7 @@ impl Status {
     }
 }
 
-/// Reads what the first ready worker left out and cut, which depends only on the catalog.
+/// Reads the first ready worker, because the result depends only on the catalog.
 fn told(pool: &PoolView) -> (Vec<String>, Vec<String>) {
     let first = pool.ready.first();
     let catalog = first.and_then(|member| member.worker.announcement().borrow().catalog.clone());

@@ -32,8 +32,8 @@ struct Subscription {
 }
 
 impl Subscriptions {
-    /// Adds a subscriber of a URI. For the first one, the pool's workers subscribe. If the future is dropped, the
-    /// subscriber does not count.
+    /// For the first subscriber, the pool's workers subscribe. If the future is dropped, the subscriber does not
+    /// count.
     ///
     /// # Errors
     /// All workers refused.
@@ -59,7 +59,7 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// Removes a subscriber. After the last one, the workers unsubscribe. Completes even if the future is dropped.
+    /// After the last subscriber, the workers unsubscribe. Completes even if the future is dropped.
     pub(crate) async fn remove(shared: &Arc<Shared>, uri: &str) {
         if let Some(entry) = SubscriptionEntry::existing(shared, uri) {
             let _ = tokio::spawn(entry.leave()).await;
@@ -107,7 +107,7 @@ impl Subscriptions {
     }
 }
 
-/// An operation on a subscription. The last operation's drop removes a subscription without subscribers.
+/// The last operation's drop removes a subscription without subscribers.
 struct SubscriptionEntry {
     shared: Arc<Shared>,
     uri: String,
@@ -158,7 +158,7 @@ impl SubscriptionEntry {
         ready(&self.shared.view(), &pool)
     }
 
-    /// Subscribes at the pool's ready workers. If there is none, the next ready worker subscribes.
+    /// If no worker is ready, the next ready worker subscribes.
     async fn subscribe(&self) -> Result<(), RpcError> {
         let mut asked = UnsubscribeGuard {
             entry: self,

@@ -50,7 +50,6 @@ impl Superseded {
 /// elsewhere, unless its caller was asked a question. Otherwise the outcome is unknown.
 pub(crate) struct WorkerCall {
     shared: Arc<Shared>,
-    /// The id of the call's first round. Later rounds have other ids.
     call: CallId,
     /// Boxed, because a call moves often.
     origin: Box<Origin>,
@@ -58,7 +57,7 @@ pub(crate) struct WorkerCall {
     events: CallEvents,
     ahead: VecDeque<CallEvent>,
     member: Arc<Member>,
-    /// The number by which the worker knows this reader. `None` before the first event.
+    /// `None` before the first event.
     reader: Option<u64>,
     pub(crate) handle: Arc<CallHandle>,
     shown: Shown,
@@ -71,10 +70,7 @@ pub(crate) struct WorkerCall {
 }
 
 impl WorkerCall {
-    /// Starts a call on a worker.
-    ///
-    /// # Errors
-    /// No worker takes the call.
+    /// Fails if no worker takes the call.
     pub(crate) async fn start(shared: Arc<Shared>, origin: Origin) -> Result<Self, NotStarted> {
         let mut origin = Box::new(origin);
         let (running, member) = match origin.offer(&shared).await {
@@ -149,8 +145,7 @@ impl WorkerCall {
         }
     }
 
-    /// Tells the call's handle at which worker the call runs. A call without a session may become a task
-    /// there.
+    /// A call without a session may become a task at its worker.
     pub(crate) fn tell_where(&self) {
         if self.origin.call.caller.session.is_none() && self.position.round == 0 {
             self.handle.runs_at(self.origin.bound_at(&self.member));
@@ -186,8 +181,7 @@ impl WorkerCall {
         self.origin.call.params.as_ref()
     }
 
-    /// Takes the call away from its caller, for the next one. Returns `false` if the caller has cancelled the call, or
-    /// if another reader has it.
+    /// Returns `false` if the caller has cancelled the call, or if another reader has it.
     pub(crate) fn detach(&mut self) -> bool {
         match self.handle.hand_over() {
             Some(next) => {
@@ -198,7 +192,7 @@ impl WorkerCall {
         }
     }
 
-    /// Returns the next event, of which `Finished` is the last. Not cancel safe while a worker is replaced.
+    /// `Finished` is the last event. Not cancel safe while a worker is replaced.
     ///
     /// # Errors
     /// Another reader has taken over the call. The call goes on there.
@@ -239,8 +233,7 @@ impl WorkerCall {
         }
     }
 
-    /// Returns an event within `patience`. Cancel safe: leaves the repair of a broken connection to
-    /// [`WorkerCall::next`].
+    /// Cancel safe: leaves the repair of a broken connection to [`WorkerCall::next`].
     pub(crate) async fn next_soon(&mut self, patience: Duration) -> Option<CallEventKind> {
         loop {
             let event = tokio::time::timeout(patience, self.read()).await.ok()??;

@@ -1,5 +1,5 @@
-//! The approval question always has the same id and event number 0, before the call's first event. So a session owner
-//! that resumes the call at event 0 asks again.
+//! The approval question always has the same id and event number 0. A session owner that resumes the call at event 0
+//! asks again.
 
 use std::sync::Arc;
 
@@ -23,11 +23,9 @@ use crate::start::instead;
 const ASK: AskId = AskId(u32::MAX as u64);
 
 pub(crate) enum Next {
-    /// No worker has received the call, so it starts as planned.
     Planned(Route, Option<Binding>),
     /// An earlier session owner may have started the call at this worker.
     At(WorkerId),
-    /// Any worker may start the call, because it is safe to repeat.
     Anywhere,
 }
 

@@ -1,4 +1,4 @@
-//! A modern call's approval: the question ends the request, and the client's retry brings the answer.
+//! The question ends the request, and the client's retry brings the answer.
 //!
 //! Shoal keeps no state meanwhile. The sealed state names the call's id and worker, and fits only the same principal,
 //! tool and arguments. The worker runs each call id once, so a replayed approval has no effect. If the person
@@ -22,8 +22,8 @@ use crate::worker_call::{Origin, WorkerCall};
 
 const KEY: &str = "approval";
 
-/// How long Shoal waits for the worker's confirmation. After that, it tells the client that an earlier approval may
-/// have started the call.
+/// After this wait for the worker's confirmation, Shoal tells the client that an earlier approval may have started
+/// the call.
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -82,8 +82,8 @@ pub(crate) fn read_retry(
 }
 
 impl AskedCall {
-    /// Gives the call the approved id, and binds it to the worker of the question, where the id runs at most once.
-    /// `false` if this worker is gone, because only it knows whether the call has run.
+    /// Binds the call to the worker of the question, where the id runs at most once. `false` if this worker is gone,
+    /// because only it knows whether the call has run.
     pub(crate) fn bind(self, view: &View, call: &mut Call) -> bool {
         let Some(binding) = self.at.filter(|at| at.ledger.is_some()) else {
             // Without a ledger, the worker does not remember ids, so only a call that is safe to repeat may run.
@@ -100,7 +100,7 @@ impl AskedCall {
 }
 
 impl Dispatch {
-    /// Makes the worker refuse to begin the call. If an earlier approval has started it, returns that run.
+    /// If an earlier approval has started the call, returns that run.
     pub(crate) async fn refuse_asked(
         &self,
         mut request: Modern,
@@ -124,7 +124,6 @@ impl Dispatch {
         call.may_start = MayStart::No;
         let id = call.id;
         let origin = Origin::new(call, route, &self.shared);
-        // A separate task tells the worker even if the request is dropped.
         let telling = tokio::spawn(WorkerCall::start(self.shared.clone(), origin));
         let Ok(Ok(told)) = timeout(TOLD_WITHIN, telling).await else {
             tracing::warn!(call = %id, "a worker has not confirmed in time that a person refused a call");

@@ -15,7 +15,6 @@ pub(crate) struct Allowance {
     changed: Notify,
 }
 
-/// The end of a call whose time is over.
 pub(super) struct Overdue {
     /// The reason that the tool gets with its cancellation.
     pub(super) reason: &'static str,
@@ -24,7 +23,7 @@ pub(super) struct Overdue {
 
 #[derive(Default)]
 struct Questions {
-    /// The open questions and when they were asked, the oldest first.
+    /// The oldest question is first.
     open: Vec<(AskId, Instant)>,
     since: Option<Instant>,
     waited: Duration,
@@ -62,7 +61,7 @@ impl Allowance {
         self.changed.notify_one();
     }
 
-    /// Waits until the time of the call or of its oldest question is over. Cancel safe.
+    /// Cancel safe.
     pub(super) async fn over(&self) -> Overdue {
         loop {
             let (due, question) = self.due();

@@ -23,8 +23,7 @@ pub(super) struct InputRequest {
 #[derive(Default)]
 pub(crate) struct Given {
     pub(super) answers: RawObject,
-    /// Digests of the questions that the answers belong to. `Some` if the call runs again, because it may then ask
-    /// different questions.
+    /// Digests of the answered questions. `Some` if the call runs again, because it may then ask different questions.
     pub(super) to: Option<BTreeMap<String, RequestDigest>>,
 }
 
@@ -50,10 +49,7 @@ pub(super) fn ask_of(key: &str) -> Option<AskId> {
 }
 
 impl InputRequired {
-    /// Parses an `InputRequiredResult`.
-    ///
-    /// # Errors
-    /// -32603 if the backend violates the protocol.
+    /// Fails with -32603 if the backend violates the protocol.
     pub(super) fn of(method: &Method, object: RawObject) -> Result<Self, RpcError> {
         let broken =
             |what: &str| RpcError::internal(format!("the backend's InputRequiredResult {what}"));

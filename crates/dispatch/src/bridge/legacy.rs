@@ -17,11 +17,11 @@ use crate::worker_call::WorkerCall;
 /// Ask ids per round. The lower half is for the worker's questions, the upper for those of an `InputRequiredResult`.
 const IDS_PER_ROUND: u64 = 1 << 32;
 
-/// Runs a legacy caller's call. Turns the questions of an `InputRequiredResult` into requests to the client, and then
-/// calls the backend again with the answers, which begins the next round.
+/// Turns the questions of an `InputRequiredResult` into requests to the client, and then calls the backend again with
+/// the answers, which begins the next round.
 ///
-/// Every node derives the same ask ids and round ids, so an answer to a lost session owner's question also answers the
-/// next owner's question.
+/// Every node derives the same ask ids and round ids, so an answer to a lost session owner's question also answers
+/// the next owner's question.
 pub(crate) struct LegacyBridge {
     worker_call: WorkerCall,
     shaping: Arc<Shaping>,
@@ -74,7 +74,7 @@ impl LegacyBridge {
         CallEventKind::Finished(outcome)
     }
 
-    /// Translates an event for the client. Returns `None` if the event opened a round of questions.
+    /// `None` if the event opened a round of questions.
     fn pass(&mut self, kind: CallEventKind) -> Option<CallEventKind> {
         match kind {
             CallEventKind::Ask {

@@ -12,7 +12,6 @@ use super::parking::Question;
 use super::request::Modern;
 use crate::worker_call::WorkerCall;
 
-/// How long Shoal collects questions before parking.
 const GATHER: Duration = Duration::from_millis(2);
 
 pub(crate) fn answered_before() -> CallOutcome {

@@ -24,7 +24,7 @@ pub(super) struct Question {
     pub(super) sequence: u64,
 }
 
-/// Where a parked call is, as sealed in the state. Another node attaches to the events after `after`.
+/// The sealed state names this place. Another node attaches to the events after `after`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Locator {
     pub(super) call: CallId,
@@ -47,7 +47,6 @@ impl std::fmt::Display for Locator {
     }
 }
 
-/// The text is no locator, because another version of Shoal sealed the state.
 #[derive(Debug)]
 pub(super) struct NoLocator;
 
@@ -137,7 +136,7 @@ impl ParkingLot {
         Ok(())
     }
 
-    /// Gives a parked call to the first request that wakes it. If the future is dropped, the call stays at its worker.
+    /// The first request that wakes a parked call gets it. If the future is dropped, the call stays at its worker.
     pub(super) async fn wake(&self, id: CallId) -> Option<Parked> {
         let keeper = self.leave(id)?;
         let (give, given) = oneshot::channel();

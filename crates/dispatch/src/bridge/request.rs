@@ -22,7 +22,6 @@ const PARKING_RETRY: Duration = Duration::from_secs(10);
 pub(crate) struct Modern {
     pub(crate) shared: Arc<Shared>,
     pub(crate) shaping: Arc<Shaping>,
-    /// The id of this request, which may continue another call.
     pub(crate) call: CallId,
     pub(crate) method: Method,
     pub(crate) params: Option<RawJson>,
@@ -170,8 +169,7 @@ impl Modern {
     }
 }
 
-/// Returns why a call is not parked. If a repeat is not safe, the outcome is unknown, because the call has run up to
-/// its question.
+/// If a repeat is not safe, the outcome is unknown, because the call has run up to its question.
 fn full_failure(full: &Full, repeatable: bool) -> CallFailure {
     let reason = full.to_string();
     if repeatable {

@@ -23,12 +23,8 @@ pub(crate) fn complete(method: &Method, outcome: &CallOutcome) -> Option<Typed> 
     }
 }
 
-/// Tells a complete result from one that asks the client.
-///
-/// # Errors
-/// -32603 if the backend violates the protocol.
+/// Fails with -32603 if the backend violates the protocol.
 pub(super) fn judge(method: &Method, result: &RawJson) -> Result<Judged, RpcError> {
-    // Searching is cheaper than parsing, which few results need.
     static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("resultType"));
     if SEARCH.find(result.as_bytes()).is_none() {
         check(method, result)?;
@@ -47,8 +43,7 @@ pub(super) fn judge(method: &Method, result: &RawJson) -> Result<Judged, RpcErro
     }
 }
 
-/// Checks the member that the method's result must have. Without it, official clients lose the answer or the
-/// connection.
+/// Without the checked member, official clients lose the answer or the connection.
 fn check(method: &Method, result: &RawJson) -> Result<(), RpcError> {
     let broken = |what: &str| {
         Err(RpcError::internal(format!(

@@ -138,8 +138,8 @@ pub(crate) async fn continued(
     }))))
 }
 
-/// Finds a parked call here or at its worker. Also returns the last event number that the client knows, or 0 if the
-/// call was parked here. The sealed state proves that the caller owns the call.
+/// Returns the last event number that the client knows, or 0 if the call was parked here. The sealed state proves
+/// that the caller owns the call.
 async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Parked, u64)> {
     if let Some(parked) = shared.lot.wake(place.call).await {
         return Some((parked, 0));
@@ -214,8 +214,7 @@ fn open(shared: &Shared, call: &Call, state: &RawJson) -> Result<Continuation, R
 }
 
 impl WokenCall {
-    /// Passes the client's answers on. Shoal asks again for missing or malformed ones, and ignores
-    /// unknown ones.
+    /// Shoal asks again for missing or malformed answers, and ignores unknown ones.
     pub(crate) fn wake(self, mut request: Modern) -> RunningCall {
         let Self {
             parked:

@@ -17,7 +17,6 @@ const CLOCK: u64 = 1024;
 /// The limits of one validation. `time` bounds work that the steps do not count.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
-    /// Accesses to values, approximately.
     pub(crate) steps: u64,
     /// Bytes of the stack.
     pub(crate) stack: usize,
@@ -58,7 +57,7 @@ impl Drop for Restore {
     }
 }
 
-/// Returns `None` if the budget is exhausted. `searches` is charged for a string before a pattern searches it.
+/// `None` if the budget is exhausted. `searches` is charged for a string before a pattern searches it.
 pub(super) fn within<T>(
     budget: Budget,
     searches: SearchCosts,
@@ -69,7 +68,6 @@ pub(super) fn within<T>(
         top: here(),
         stack: budget.stack,
         time: budget.time,
-        // Set at the first check of the clock, which most validations do not reach.
         until: None,
     };
     let _restore = Restore(LEFT.replace(left), SEARCHES.replace(searches));
@@ -80,7 +78,6 @@ pub(super) fn within<T>(
     }
 }
 
-/// Unwinds if too few steps, too little stack or too little time is left.
 #[inline]
 pub(super) fn charge(steps: u64) {
     let left = LEFT.get();
@@ -133,7 +130,7 @@ fn look_at_clock() {
     }
 }
 
-/// Reads the thread's clock. Without one, the time is unlimited.
+/// Without a clock, the time is unlimited.
 fn processor_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }

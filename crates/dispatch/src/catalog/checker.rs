@@ -32,7 +32,7 @@ const ABOUT_CONTENT: &[&str] = &[
 /// Maximum problems in an error. The model pays tokens for each.
 const MAX_PROBLEMS: usize = 5;
 const MAX_PROBLEM_CHARS: usize = 300;
-/// Maximum steps to describe problems, which can take far longer than to find that there are any.
+/// Maximum steps to describe problems, which can take far longer than to find one.
 const PROBLEM_STEPS: u64 = 200_000;
 
 /// Member names compared in about one step.
@@ -60,10 +60,7 @@ impl Checker {
         })
     }
 
-    /// Checks arguments. Reads a lone surrogate as an unknown character.
-    ///
-    /// # Errors
-    /// Invalid JSON.
+    /// Reads a lone surrogate as an unknown character. Fails for invalid JSON.
     pub(crate) fn check(
         &self,
         arguments: &RawJson,
@@ -107,7 +104,7 @@ impl Checker {
         (self.problems(arguments, budget)).map_or(Verdict::TooComplex, Verdict::Invalid)
     }
 
-    /// Corrects arguments as the errors tell. `None` if the arguments are valid or stay invalid.
+    /// `None` if the arguments are valid or stay invalid.
     pub(crate) fn coerced(&self, arguments: &RawJson, budget: Budget) -> Option<RawJson> {
         let read = arguments.read().ok()?;
         if self.is_valid(&read, budget) != Some(false) {
@@ -142,8 +139,7 @@ impl Checker {
         })
     }
 
-    /// Describes the problems. `None` if the validator may have given up a pattern search, because then there may be
-    /// no problem.
+    /// `None` if the validator may have given up a pattern search, because then there may be no problem.
     fn problems(&self, arguments: &Value, budget: Budget) -> Option<String> {
         let told = self.errors(arguments, budget, tell);
         told.unwrap_or_else(|| {
@@ -152,7 +148,7 @@ impl Checker {
         })
     }
 
-    /// Passes the validation's errors to `read`. `None` if the budget is exhausted.
+    /// `None` if the budget is exhausted.
     fn errors<T>(
         &self,
         arguments: &Value,
@@ -173,7 +169,7 @@ impl Checker {
 
 type Errors<'a, 'e> = &'a mut dyn Iterator<Item = ValidationError<'e>>;
 
-/// Describes the first errors. `None` if one of them only says that a pattern search was given up.
+/// `None` if an error only says that a pattern search was given up.
 fn tell(errors: Errors<'_, '_>) -> Option<String> {
     let mut problems = Vec::new();
     for error in (&mut *errors).take(MAX_PROBLEMS) {
@@ -193,7 +189,7 @@ fn tell(errors: Errors<'_, '_>) -> Option<String> {
     Some(problems.join("; "))
 }
 
-/// Whether the schema treats all strings alike. A reference to another document counts as no.
+/// A reference to another document counts as no.
 fn takes_any_string(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => members.iter().all(|(key, value)| {
@@ -207,8 +203,8 @@ fn takes_any_string(schema: &Value) -> bool {
     }
 }
 
-/// Replaces long strings by empty ones; `None` without long strings. Keeps member names, and
-/// strings with escapes, which a parser may refuse.
+/// `None` without long strings. Keeps member names, and strings with escapes, which a parser may
+/// refuse.
 fn outline(text: &[u8]) -> Option<Vec<u8>> {
     if text.len() < LONG {
         return None;

@@ -27,7 +27,7 @@ pub(crate) struct CompiledPool {
 }
 
 impl CompiledPool {
-    /// Applies `config` and logs problems. Leaves out unsafe names, and reuses unchanged tools.
+    /// Leaves out unsafe names, and reuses unchanged tools.
     pub(crate) fn new(
         pool: &str,
         source: Arc<PoolCatalog>,
@@ -117,7 +117,6 @@ impl CompiledPool {
         }
     }
 
-    /// Whether the pool lists tools or declares their capability.
     pub(crate) fn has_tools(&self) -> bool {
         !self.tools.is_empty() || self.source.declares("tools")
     }

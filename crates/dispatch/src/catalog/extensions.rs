@@ -60,7 +60,6 @@ impl Catalog {
         name: Option<&str>,
         uri: Option<&str>,
     ) -> Option<&Arc<str>> {
-        // An extension's notification starts with the name after this prefix.
         let named = method.strip_prefix("notifications/").unwrap_or(method);
         let may = |it: &&ExtensionPool| it.methods.admits(method);
         let mut candidates: Vec<_> = self.extension_pools.iter().filter(may).collect();

@@ -69,7 +69,7 @@ pub(super) fn capabilities(pools: &[Pool]) -> RawJson {
     merged.to_json()
 }
 
-/// Merges a capability that several pools declare. Unless both values are objects, the first stays.
+/// Unless both values are objects, the first stays.
 fn merge_member(merged: &mut RawObject, name: &str, value: &RawJson) {
     let Some(added) = RawObject::of(value) else {
         merged.set(name, merged.get(name).unwrap_or_else(|| value.clone()));

@@ -114,7 +114,6 @@ const SERVER: Shape = Shape::Members(&[
     may("icons", ICONS),
 ]);
 
-/// Returns the item as clients can parse it, and the removed members.
 pub(super) fn item(kind: ItemKind, key: &str, raw: RawJson) -> (RawJson, Vec<String>) {
     let members = match kind {
         ItemKind::Tool => TOOL,

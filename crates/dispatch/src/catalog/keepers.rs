@@ -1,5 +1,5 @@
-//! A pool keeps a contested name until it withdraws the item or leaves for good. The store has these decisions, so that
-//! a starting node does not serve another pool's item before the keeper joins.
+//! A pool keeps a contested name until it withdraws the item or leaves for good. The store has these decisions, so
+//! that a starting node does not serve another pool's item before the keeper joins.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,8 +18,8 @@ pub(crate) type AgreedNames = BTreeMap<String, String>;
 pub(crate) struct Keepers(HashMap<(ItemKind, String), Arc<str>>);
 
 impl Keepers {
-    /// Decides contested names. `before` is the replaced catalog. `is_missing` tells whether other
-    /// nodes know a pool that has yet to join here.
+    /// `before` is the replaced catalog. `is_missing` tells whether other nodes know a pool that
+    /// has yet to join here.
     pub(crate) fn of(
         pools: &[Pool],
         settings: &PoolSettings,

@@ -16,8 +16,6 @@ pub(super) struct Unfit {
     reason: &'static str,
 }
 
-/// Returns an item's name or URI if it can be served.
-///
 /// Shoal refuses only characters that a terminal or a log would interpret, and lengths at which
 /// some clients refuse the whole list.
 pub(super) fn of(kind: ItemKind, item: &RawJson) -> Result<String, Unfit> {

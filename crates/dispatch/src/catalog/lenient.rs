@@ -94,7 +94,7 @@ fn names_other_kind(error: &ValidationError<'_>) -> bool {
     }
 }
 
-/// Returns the changes that may correct an error. Only top-level arguments are corrected.
+/// Only top-level arguments are corrected.
 pub(super) fn corrections(error: &ValidationError<'_>) -> Vec<Correction> {
     let path = error.instance_path().as_str();
     match error.kind() {

@@ -10,7 +10,7 @@ use super::{Pages, Pool};
 use crate::access::Access;
 use crate::shape::Shaping;
 
-/// Maximum bytes of one list's cached pages for callers that see a part of it.
+/// Maximum bytes of one list's cached pages for callers that see only a part of the list.
 const FILTERED_BYTES: u64 = 32 << 20;
 /// Maximum bytes of the cache that tells which items each caller may see.
 const SEEN_BYTES: u64 = 4 << 20;
@@ -42,7 +42,6 @@ pub(super) struct Item {
     pub(super) raw: RawJson,
 }
 
-/// One bit for each item that a caller may see.
 type Seen = Arc<[u64]>;
 
 #[derive(Debug)]

@@ -18,7 +18,7 @@ use crate::config::{Config, PoolConfig, PoolSettings};
 use crate::shape::Shaping;
 
 impl Catalog {
-    /// Merges catalogs, which must be sorted by pool name.
+    /// The catalogs must be sorted by pool name.
     pub(crate) fn merge(
         pools: &[Pool],
         config: &Config,

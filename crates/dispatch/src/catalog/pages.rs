@@ -6,8 +6,7 @@ use shoal_protocol::{Era, RawJson, RpcError};
 pub(crate) struct Pages {
     legacy: Vec<RawJson>,
     modern: Vec<RawJson>,
-    /// The result's member with the list. Each cursor begins with it, so that a cursor fits only
-    /// its own list.
+    /// Each cursor begins with this member, so that a cursor fits only its own list.
     member: &'static str,
 }
 
@@ -48,10 +47,7 @@ impl Pages {
             .sum()
     }
 
-    /// Returns the cursor's page.
-    ///
-    /// # Errors
-    /// -32602 if the cursor does not belong to this list.
+    /// Fails with -32602 if the cursor does not belong to this list.
     pub(crate) fn get(&self, era: Era, params: Option<&RawJson>) -> Result<RawJson, RpcError> {
         let pages = match era {
             Era::Legacy => &self.legacy,

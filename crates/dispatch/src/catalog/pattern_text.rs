@@ -32,11 +32,8 @@ struct Tokens<'a> {
 struct Reading {
     before: u64,
     last: u64,
-    /// The nesting depth of the look-arounds in this group.
     depth: u32,
-    /// Whether the group's last piece contains a look-around.
     last_looks: bool,
-    /// Whether the group is a look-around.
     looks: bool,
 }
 

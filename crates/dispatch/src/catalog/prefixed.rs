@@ -4,7 +4,6 @@ use sha2::{Digest as _, Sha256};
 const LONGEST: usize = 64;
 const DIGEST: usize = 8;
 
-/// If the prefix makes the name too long for model APIs, a stable digest replaces the name's end.
 pub(super) fn prefixed(prefix: &str, name: &str) -> String {
     let whole = format!("{prefix}{name}");
     let room = LONGEST - DIGEST - 1;

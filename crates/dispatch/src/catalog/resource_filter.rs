@@ -4,8 +4,7 @@ use super::resource_uri::{ResourceUri, folded, normal};
 use super::rules::ResourceRules;
 use super::template::UriTemplate;
 
-/// [`ResourceRules`] prepared for comparison. An allow rule must match every spelling that a server may read,
-/// and a deny rule only one.
+/// An allow rule must match every spelling that a server may read, and a deny rule only one.
 #[derive(Clone, Debug)]
 pub(super) struct ResourceFilter {
     rules: ResourceRules,

@@ -12,7 +12,7 @@ pub(super) struct ResourceUri {
 }
 
 impl ResourceUri {
-    /// Reads a URI's spellings. `None` if they may lead to different resources.
+    /// `None` if the spellings may lead to different resources.
     pub(super) fn read(uri: &str) -> Option<Self> {
         let decoded = percent_decode_str(uri).decode_utf8().ok()?;
         // URL parsers drop some control characters and read a backslash as a slash.
@@ -65,8 +65,7 @@ pub(super) fn normal(pattern: &str) -> String {
     decoded(text)
 }
 
-/// Folds what some servers ignore: case and redundant slashes. Letters go through upper case, because `ſ` is a small
-/// `S`.
+/// Some servers ignore case and redundant slashes. Letters go through upper case, because `ſ` is a small `S`.
 pub(super) fn folded(text: &str) -> String {
     let (mut folded, mut slashes, mut most) = (String::with_capacity(text.len()), 0, 1);
     for letter in text.chars() {
@@ -89,7 +88,6 @@ fn without_parameters(part: &str) -> &str {
     part.split(';').next().unwrap_or_default()
 }
 
-/// Returns three URLs: the whole one, without fragment, and without fragment and query.
 fn cuts(url: &Url) -> [Url; 3] {
     let (mut whole, mut bare) = (url.clone(), url.clone());
     whole.set_fragment(None);
@@ -98,7 +96,7 @@ fn cuts(url: &Url) -> [Url; 3] {
     [url.clone(), whole, bare]
 }
 
-/// Decodes a URL in up to two ways: completely, and except for encoded slashes, which a template's value may contain.
+/// Decodes completely, and except for encoded slashes, which a template's value may contain.
 fn readings(url: &Url) -> Vec<String> {
     let text = url.as_str().replace("%2f", "%2F");
     let mut readings = vec![decoded(&text)];

@@ -93,7 +93,6 @@ impl ToolRules {
         admits(&self.allow, &self.deny, name)
     }
 
-    /// Returns the name that clients see, without the pool's prefix.
     pub(super) fn shown<'a>(&'a self, name: &'a str) -> &'a str {
         self.rename.get(name).map_or(name, String::as_str)
     }
@@ -147,8 +146,8 @@ impl PromptRules {
         self.rename.iter().any(renamed) || !self.rename.contains_key(name) && self.admits(name)
     }
 
-    /// Returns the backend's name of an unlisted prompt, whose `shown` name has no prefix. `None`
-    /// if the rules hide any prompt, because the backend may read another spelling as a hidden one.
+    /// The `shown` name has no prefix. `None` if the rules hide any prompt, because the backend may
+    /// read another spelling as a hidden one.
     pub(crate) fn unlisted<'a>(&'a self, shown: &'a str) -> Option<&'a str> {
         if !self.allow.is_empty() || !self.deny.is_empty() || shown.is_empty() {
             return None;

@@ -74,8 +74,8 @@ pub(crate) fn read(schema: &RawJson) -> Result<Value, SchemaError> {
     Ok(value)
 }
 
-/// Compiles within limits, as 2020-12 by default. A `$ref` out of the document is an error, because
-/// compiling uses no network.
+/// The default dialect is 2020-12. A `$ref` out of the document is an error, because compiling uses
+/// no network.
 pub(super) fn compile(schema: &Value) -> Result<Compiled, SchemaError> {
     let schema = looking(schema);
     if let Ok(validator) = linear(&schema) {
@@ -137,7 +137,6 @@ fn look(schema: &mut Value) {
                 .iter()
                 .any(|keyword| members.contains_key(*keyword))
             {
-                // Always true, and checked first.
                 members.entry("minProperties").or_insert(Value::from(0));
             }
         }
@@ -155,7 +154,7 @@ fn refers(schema: &Value) -> bool {
     }
 }
 
-/// Counts objects, and booleans in arrays, as subschemas. Booleans are numerous only in arrays.
+/// Counts objects and, in arrays, booleans, which are numerous only there.
 fn objects_in(value: &Value) -> usize {
     match value {
         Value::Object(members) => 1 + members.values().map(objects_in).sum::<usize>(),

@@ -70,8 +70,7 @@ impl Dialect {
     }
 }
 
-/// Repairs the root for SDK parsers: `type: "object"`, `properties` with objects, `required` with
-/// names. `false` if the schema does not describe an object.
+/// `false` if the schema does not describe an object.
 fn repair_root(root: &mut Map<String, Value>, changes: &mut Vec<String>) -> bool {
     let describes_object = match root.get("type") {
         Some(Value::String(kind)) => kind == "object",

@@ -42,7 +42,6 @@ impl SearchCost {
         bytes.saturating_mul(each) / BYTES_OF_STEP
     }
 
-    /// `linear` tells whether an automaton can search for the pattern.
     fn of_pattern(pattern: &str, linear: &impl Fn(&str) -> bool) -> Self {
         let PatternShape { atoms, depth } = PatternShape::of(pattern);
         if linear(pattern) || reads_once(pattern, linear) {
@@ -120,7 +119,6 @@ impl SearchCosts {
     }
 }
 
-/// Whether the pattern consists of leading look-aheads and a rest that automata can search for without backtracking.
 fn reads_once(pattern: &str, linear: &impl Fn(&str) -> bool) -> bool {
     leading_look_aheads(pattern).is_some_and(|parts| parts.into_iter().all(linear))
 }

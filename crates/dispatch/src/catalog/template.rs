@@ -10,15 +10,13 @@ pub(crate) struct UriTemplate {
 enum Part {
     Literal(Vec<u8>),
     Expression(Expression),
-    /// A pattern's star: any characters.
     Any,
 }
 
 /// `{var}`, `{+var}`, `{#var}`, `{.var}`, `{/var}`, `{;var}`, `{?var}` or `{&var}`.
 #[derive(Clone, Copy, Debug)]
 struct Expression {
-    /// The character with which the expansion begins, if the operator adds one. Without it, the expansion must not be
-    /// empty.
+    /// The first character of the expansion, if the operator adds one. Without it, the expansion must not be empty.
     lead: Option<u8>,
     stops: &'static [u8],
 }
@@ -66,8 +64,8 @@ impl UriTemplate {
         &self.text
     }
 
-    /// Whether the template can expand to `uri`. The set of reachable positions advances without
-    /// backtracking, so steps are at most the product of both lengths.
+    /// The set of reachable positions advances without backtracking, so steps are at most the
+    /// product of both lengths.
     pub(crate) fn matches(&self, uri: &str) -> bool {
         let uri = uri.as_bytes();
         let mut reached = vec![false; uri.len() + 1];

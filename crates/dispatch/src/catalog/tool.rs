@@ -13,7 +13,6 @@ const ANY_OBJECT: RawJson = RawJson::from_static(r#"{"type":"object"}"#);
 pub(crate) struct Tool {
     pub(crate) name: Arc<str>,
     pub(crate) raw: RawJson,
-    /// The tool as clients see it, if this differs from `raw`.
     pub(crate) listed: Option<RawJson>,
     /// Whether clients see a schema that takes any object, because the tool's own describes none.
     pub(crate) takes_anything: bool,
@@ -89,8 +88,7 @@ impl Tool {
     }
 }
 
-/// Returns the tool with a repaired schema, and with task support where clients of 2025-11-25 look for it. `None` if
-/// neither changes it.
+/// `None` if neither the repaired schema nor task support changes the tool.
 fn listed(
     object: &RawObject,
     schema: Option<RawJson>,

@@ -53,7 +53,6 @@ impl AnswerRelay {
         self.state.lock().control.clone()
     }
 
-    /// Sends an answer, and sends it again whenever a broken path is restored.
     pub(super) fn answer(self: &Arc<Self>, ask: AskId, answer: Outcome) -> Answered {
         let (number, turn, control) = {
             let mut state = self.state.lock();
@@ -77,8 +76,7 @@ impl AnswerRelay {
         Box::pin(arrival(Arc::clone(self), number))
     }
 
-    /// Sends answers to another control from now on. If the control belongs to the same run, repeats unconfirmed
-    /// answers.
+    /// If the control belongs to the same run, repeats unconfirmed answers.
     pub(super) fn follow(&self, control: Arc<dyn CallControl>, same_run: bool) {
         let (turn, again) = {
             let mut state = self.state.lock();
@@ -107,7 +105,7 @@ impl AnswerRelay {
         self.condition.send_modify(|it| it.turn = turn);
     }
 
-    /// Waits until each answer has arrived or is lost. Cancel safe.
+    /// Cancel safe.
     pub(super) async fn settled(self: Arc<Self>) {
         while let Some(number) = self.oldest() {
             arrival(Arc::clone(&self), number).await;

@@ -27,7 +27,6 @@ pub(crate) enum Sees {
 }
 
 impl Dispatch {
-    /// Tells from which catalog a caller sees a call's item. Checks the shared catalog first.
     pub(crate) fn sees<'a>(
         &self,
         view: &View,
@@ -54,7 +53,7 @@ impl Dispatch {
         }
     }
 
-    /// Returns the shared view if it has the tool for this caller, otherwise the caller's view as far as it is known.
+    /// Prefers the shared view; the caller's view may be incomplete.
     pub(crate) fn view_of_tool(&self, caller: &Caller, params: Option<&RawJson>) -> Arc<View> {
         let view = self.shared.view();
         if view.own.is_empty() {
@@ -90,10 +89,8 @@ impl Dispatch {
         self.view_of(caller)
     }
 
-    /// Fetches the caller's lists that are older than `older`.
-    ///
-    /// # Errors
-    /// The servers do not answer in time.
+    /// Fetches the caller's lists that are older than `older`. Fails if the servers do not answer
+    /// in time.
     pub(crate) async fn learn(
         &self,
         caller: &Arc<Caller>,
@@ -113,8 +110,8 @@ impl Dispatch {
         }
     }
 
-    /// Lists without waiting. `asked` counts how often the caller's lists were fetched for this call. `None` if they
-    /// are unknown or, before the first fetch, if they are too old or their pool has no worker.
+    /// `asked` counts how often the caller's lists were fetched for this call. `None` if the lists are unknown or,
+    /// before the first fetch, if they are too old or their pool has no worker.
     pub(crate) fn list_now(
         &self,
         view: &View,
@@ -141,7 +138,7 @@ impl Dispatch {
         Some(list(&own, access, call))
     }
 
-    /// Fetches the caller's lists as often as needed. Waits for a worker if a pool without workers has the list.
+    /// Waits for a worker if a pool without workers has the list.
     pub(crate) async fn list_once_known(&self, call: &Call) -> CallOutcome {
         for asked in 0..=MOST {
             let listed = self.list_now(&self.shared.view(), &self.access(call), call, asked);

@@ -28,8 +28,8 @@ const PARTS: [(&str, &str); 4] = [
     ("prompts", "prompts"),
 ];
 
-/// Fetches a caller's lists that are older than `older`, once for all waiting requests. The channel closes when the
-/// lists are known. The fetch continues without receivers.
+/// Fetches lists older than `older` once for all waiting requests. The channel closes when the lists are known. The
+/// fetch continues without receivers.
 pub(super) fn ask(
     shared: &Arc<Shared>,
     sight: Sight,

@@ -96,7 +96,7 @@ impl OwnPools {
         self.part(pool, asker)?.worker.as_ref()
     }
 
-    /// Returns what the caller sees differently. `None` if the caller sees the shared catalog.
+    /// `None` if the caller sees the shared catalog.
     pub(crate) fn sight<'a>(&self, asker: impl Into<Asker<'a>>) -> Option<Sight> {
         let asker = asker.into();
         if self.is_empty() {

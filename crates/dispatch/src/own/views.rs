@@ -40,7 +40,7 @@ impl Slot {
 }
 
 impl OwnViews {
-    /// Returns a caller's last lists, which may be outdated.
+    /// The lists may be outdated.
     pub(super) fn last(&self, viewer: &Viewer) -> Option<Arc<Known>> {
         self.0.lock().get(viewer)?.known.clone()
     }
@@ -52,8 +52,7 @@ impl OwnViews {
         slot.known.clone().filter(|known| known.fits(sight))
     }
 
-    /// Calls `ask` if no request for the lists is open. The receiver closes when `ask` drops the sender, because the
-    /// lists are then known.
+    /// The receiver closes when `ask` drops the sender, because the lists are then known.
     pub(super) fn asking(
         &self,
         viewer: &Viewer,
@@ -73,7 +72,7 @@ impl OwnViews {
         asking
     }
 
-    /// Stores a caller's lists. If they exceed a limit, removes other entries, first of the same principal.
+    /// If the lists exceed a limit, removes other entries, first of the same principal.
     pub(super) fn keep(&self, viewer: &Viewer, known: Arc<Known>) {
         let bytes = known.bytes() + EACH;
         let mut views = self.0.lock();

@@ -36,8 +36,8 @@ impl AffinityKey {
         Self(hash(text.as_bytes()))
     }
 
-    /// A worker's weight for this key. The heaviest worker takes the key (rendezvous hashing), so a worker that joins
-    /// or leaves moves only its own keys.
+    /// The heaviest worker takes the key (rendezvous hashing), so a worker that joins or leaves moves only its own
+    /// keys.
     pub(super) fn weight(self, seed: u64) -> u64 {
         mix(self.0 ^ seed.rotate_left(32))
     }

@@ -1,5 +1,3 @@
-//! Chooses a worker by affinity key, or the less busy of two random workers.
-
 use rand::Rng as _;
 use shoal_ports::{WorkerId, WorkerLoad};
 
@@ -107,7 +105,7 @@ fn less_busy<'a>(first: &'a Arc<Member>, second: &'a Arc<Member>) -> &'a Arc<Mem
     }
 }
 
-/// Compares (running + queued) / capacity without division.
+/// Compares `(running + queued) / capacity` without division.
 fn is_busier(one: WorkerLoad, other: WorkerLoad) -> bool {
     let work = |load: WorkerLoad| (load.running + load.queued) as u128;
     match (one.capacity, other.capacity) {

@@ -70,7 +70,6 @@ impl Circuit {
         CircuitMark(self.counted.load(Ordering::Acquire))
     }
 
-    /// Returns the most restrictive state among all callers and tools.
     pub(crate) fn state(&self) -> CircuitState {
         if self.is_well() {
             return CircuitState::Closed;
@@ -89,8 +88,7 @@ impl Circuit {
         !self.troubled.load(Ordering::Acquire)
     }
 
-    /// Whether the call is admitted. A trial without a result expires after the open time, and the next call is the
-    /// trial.
+    /// A trial without a result expires after the open time, and the next call is the trial.
     pub(crate) fn enter(&self, key: &FailureKey) -> bool {
         let now = Instant::now();
         let mut held = self.held.lock();
@@ -108,7 +106,7 @@ impl Circuit {
         }
     }
 
-    /// Counts a call's end. Returns the new state for the caller and tool if it changed.
+    /// Returns the new state for the caller and tool if it changed.
     pub(crate) fn ended(
         &self,
         key: impl FnOnce() -> FailureKey,
@@ -123,7 +121,6 @@ impl Circuit {
         }
     }
 
-    /// Like [`ended`](Self::ended), for a call that failed. Not every failure counts.
     pub(crate) fn refused(
         &self,
         key: impl FnOnce() -> FailureKey,
@@ -155,7 +152,6 @@ impl Circuit {
         former?.open_until.map(|_| CircuitState::Closed)
     }
 
-    /// Like [`ended`](Self::ended), for a failure that counts.
     pub(crate) fn failed(&self, key: FailureKey, begun: CircuitMark) -> Option<CircuitState> {
         if self.limit == 0 {
             return None;

@@ -1,5 +1,3 @@
-//! Remembers removed workers, so that no call waits for them.
-
 use std::collections::HashMap;
 use std::time::Duration;
 

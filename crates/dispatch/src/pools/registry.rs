@@ -111,7 +111,7 @@ impl Registry {
         }
     }
 
-    /// Keeps tasks of a worker, which are aborted when it leaves.
+    /// The tasks are aborted when the worker leaves.
     pub(crate) fn keep(&mut self, worker: &WorkerId, tasks: [AbortHandle; 3]) {
         match self.workers.get_mut(worker) {
             Some(registered) => registered.tasks.extend(tasks),

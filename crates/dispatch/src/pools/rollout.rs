@@ -60,7 +60,7 @@ impl Versions {
         Some(&used.catalog)
     }
 
-    /// Returns the tools of a catalog that is not the newest version.
+    /// `None` for the newest or an unknown version.
     pub(super) fn tools(&self, catalog: &PoolCatalog) -> Option<Arc<HashSet<String>>> {
         let newest = self.newest()?;
         if same(catalog, newest) {
@@ -90,7 +90,6 @@ pub(super) fn same(one: &PoolCatalog, other: &PoolCatalog) -> bool {
         prompts,
         ttl_ms,
         generations: _,
-        // Each worker has its own headers.
         headers: _,
         lists,
         // Clients do not see these two.

@@ -17,14 +17,14 @@ pub(super) struct AttemptState {
 
 pub(crate) struct NotStarted {
     pub(crate) failure: CallFailure,
-    /// The call's pool. Empty if the call has none.
+    /// The pool is empty if the call has none.
     pub(crate) pool: Arc<str>,
     pub(crate) reason: ShedReason,
     pub(crate) goes_on_elsewhere: bool,
 }
 
 impl NotStarted {
-    /// Ends the attempts. Counts the call as refused if no worker can have executed it.
+    /// Counts the call as refused if no worker can have executed it.
     pub(crate) fn give_up(self) -> CallFailure {
         if self.failure.retry() == Retry::Always {
             metrics().pools.shed(&self.pool, self.reason);
@@ -59,7 +59,7 @@ impl Origin {
         self.attempt_state = AttemptState::default();
     }
 
-    /// Notes why no worker is left, unless an earlier worker's refusal gave a reason.
+    /// Keeps the reason of an earlier worker's refusal.
     pub(super) fn nobody(&mut self, reason: ShedReason) {
         self.attempt_state.shed.get_or_insert(reason);
     }

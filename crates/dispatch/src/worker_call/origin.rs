@@ -170,7 +170,7 @@ impl Origin {
         }
     }
 
-    /// Sends the call to a worker. With `again`, the worker may already have the call.
+    /// With `again`, the worker may already have the call.
     ///
     /// # Errors
     /// The worker's failure, which tells whether an unreachable worker may have the call.
@@ -189,7 +189,7 @@ impl Origin {
         }
     }
 
-    /// Starts the call at a worker of this process. Returns `None` if the worker cannot do so without waiting.
+    /// `None` if the worker cannot start the call without waiting.
     pub(crate) fn start_here(
         &mut self,
         member: &Member,
@@ -228,15 +228,13 @@ impl Origin {
         self.attempt.context().cloned()
     }
 
-    /// Records an attempt that found the call running at its worker.
     pub(crate) fn attempted(&mut self, member: &Member, attempt: Span) {
         self.attempts += 1;
         self.begun = member.circuit.mark();
         self.attempt = attempt;
     }
 
-    /// Converts a failure. A call that is safe to repeat can be sent again even if its outcome is
-    /// unknown.
+    /// A call that is safe to repeat can be sent again even if its outcome is unknown.
     pub(super) fn told(&self, failure: CallFailure) -> CallFailure {
         match failure {
             CallFailure::OutcomeUnknown { reason } if self.is_repeatable() => {

@@ -1,5 +1,3 @@
-//! Continues a call after its connection broke or its worker failed it.
-
 use std::sync::Arc;
 
 use shoal_ports::{
@@ -49,7 +47,7 @@ impl WorkerCall {
         self.go_on(failure, false, true).await
     }
 
-    /// Continues the call: `here`, at the same worker, or `elsewhere`, by a repeat on any worker.
+    /// Continues `here`, at the same worker, or `elsewhere`, by a repeat on any worker.
     async fn go_on(
         &mut self,
         mut failure: CallFailure,
@@ -128,8 +126,7 @@ impl WorkerCall {
         }
     }
 
-    /// Attaches to the call. If no event came yet, starts it again instead: the worker knows whether the call has
-    /// begun.
+    /// If no event came yet, starts the call again instead: the worker knows whether the call has begun.
     ///
     /// # Errors
     /// The worker's failure.
@@ -187,7 +184,7 @@ pub(crate) enum NotFound {
     Superseded(Epoch),
 }
 
-/// Attaches to a call at its worker, after waiting for the worker until `until`. Cancel safe.
+/// Waits for the worker until `until`. Cancel safe.
 pub(crate) async fn attach(
     shared: &Shared,
     worker: &WorkerId,
@@ -206,7 +203,7 @@ pub(crate) async fn attach(
     }
 }
 
-/// Waits until a worker is reachable, unless it was removed. Cancel safe.
+/// Does not wait for a removed worker. Cancel safe.
 pub(super) async fn reach(
     shared: &Shared,
     worker: &WorkerId,

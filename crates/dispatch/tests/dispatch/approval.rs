@@ -69,7 +69,6 @@ async fn asked(running: &mut RunningCall) -> (AskId, String) {
     else {
         panic!("no question");
     };
-    // The question has event number 0, so that a resumed call asks again.
     assert_eq!(event.sequence, 0);
     let params: Value = params.unwrap().read().unwrap();
     (ask, params["message"].as_str().unwrap().to_owned())
@@ -318,7 +317,6 @@ async fn after_another_answer_a_state_begins_nothing() {
             let no = retry(modern("pay", amount()), &state, action);
             why_not(setting.outcome(no).await);
             {
-                // The worker was told not to begin the call.
                 let told = worker.started.lock();
                 assert_eq!(told.len(), 1, "{action}");
                 assert_eq!(told[0].may_start, MayStart::No);

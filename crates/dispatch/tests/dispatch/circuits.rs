@@ -109,7 +109,6 @@ async fn a_worker_that_says_of_every_call_that_it_may_have_run_is_left_alone() {
         setting.failure(legacy("t", json!({})).at("w1")).await;
     }
     assert_eq!(circuit(&setting), CircuitState::Open);
-    // An earlier owner may have begun a resumed call, so its unknown outcome does not count.
     let setting = crate::setting::setting();
     let first = setting.add(worker("w1"));
     for _ in 0..9 {

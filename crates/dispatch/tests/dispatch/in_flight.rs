@@ -116,7 +116,6 @@ async fn what_outlasts_its_edge_ends_at_once_and_says_whether_it_may_have_run() 
     let CallOutcome::Failed(CallFailure::NotExecuted { .. }) = outcome else {
         panic!("{outcome:?}");
     };
-    // A call that comes after the stop must not reach the worker.
     let failure = setting.failure(modern("t", json!({}))).await;
     assert!(
         matches!(failure, CallFailure::NotExecuted { .. }),

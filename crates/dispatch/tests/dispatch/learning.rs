@@ -44,7 +44,6 @@ async fn listed(setting: &Setting) -> usize {
     list["tools"].as_array().unwrap().len()
 }
 
-/// Calls of items that can be unknown, one for each kind.
 fn unknown() -> [Call; 4] {
     let of = |method, params| call(Revision::V2026_07_28, method, params);
     [
@@ -108,7 +107,6 @@ async fn a_node_that_knows_all_that_others_know_has_learnt() {
     for call in unknown() {
         setting.error(call).await;
     }
-    // Other nodes know a new pool `c` before this node does.
     setting.dispatch.expect(&pools(&["a", "b", "c"]));
     let failure = setting.failure(legacy("other", json!({}))).await;
     assert!(

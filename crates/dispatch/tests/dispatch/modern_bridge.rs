@@ -131,7 +131,6 @@ async fn missing_answers_are_asked_for_again_and_malformed_ones_refused() {
         .clone()
         .with("inputResponses", json!({"unrelated":{}}));
     assert_eq!(setting.result(none).await["resultType"], "input_required");
-    // Null members count as absent.
     let unset = modern("ask", json!({})).with("inputResponses", json!(null));
     let unset = unset.with("requestState", json!(null));
     assert_eq!(setting.result(unset).await["resultType"], "input_required");

@@ -372,7 +372,6 @@ async fn a_modern_call_that_may_go_on_with_something_is_not_begun_now() {
         assert!(setting.start_now(&call).is_none(), "{name}");
         assert_eq!((worker.calls(), setting.dispatch.in_flight()), (0, 0));
     }
-    // A legacy client's `requestState` does not reach the backend.
     let forged = legacy("t", json!({})).with("requestState", json!("forged"));
     setting.ended(&forged);
     assert_eq!(worker.last_params(), json!({"name":"t","arguments":{}}));

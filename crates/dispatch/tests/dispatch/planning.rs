@@ -254,7 +254,7 @@ async fn an_edge_draws_a_worker_only_for_what_runs_once() {
     assert_eq!((first.calls(), second.calls()), (0, 0));
 }
 
-/// Rules are asked about the pool that the catalog names, so the call must not run in another.
+/// The rules decide about the pool that the catalog names, so the call must not run in another.
 #[tokio::test]
 async fn a_bound_call_runs_once_and_only_in_the_pool_of_its_worker() {
     let setting = setting();

@@ -106,7 +106,6 @@ async fn refused(setting: &Setting, asked: Call) -> Option<RpcError> {
 async fn lists_hold_what_their_caller_may_use() {
     let setting = ruled(config(BY_NAME));
     for revision in [LEGACY, MODERN] {
-        // The second answer comes from the cache.
         for _ in 0..2 {
             let seen = |who, method| seen(&setting, who, revision, method);
             assert_eq!(seen("alice", Method::ToolsList).await, ["a1", "a2", "a3"]);

@@ -198,7 +198,6 @@ async fn that_a_later_owner_has_spoken_is_no_outcome() {
     worker.refuse(superseded.clone());
     let resumed = setting.dispatch.resume(at("w1"), 0).await.err();
     assert_eq!(resumed, Some(superseded.clone()));
-    // Even a call that is safe to repeat goes to no other worker then.
     let other = setting.add(self::worker("w2"));
     worker.refuse(superseded.clone());
     other.refuse(superseded.clone());

@@ -88,7 +88,6 @@ fn ids(worker: &FakeWorker) -> Vec<CallId> {
 fn with_worker() -> (Setting, Arc<FakeWorker>) {
     let setting = setting();
     let worker = setting.add(worker());
-    // This worker gets no call, although it is less busy.
     setting.add(FakeWorker::new("w0", "a", tools(&["ask"])));
     worker.load.lock().queued = 100;
     (setting, worker)

@@ -73,7 +73,6 @@ async fn a_call_that_is_safe_to_repeat_runs_again_after_it_kept_something() {
             async move {
                 let value = Some(RawJson::from_static("1"));
                 script.ask_session(1, StateRequest::set("k", value)).await;
-                // The worker is lost here in the first run.
                 if !first {
                     script.answer().await;
                     script.result(r#"{"content":[]}"#).await;

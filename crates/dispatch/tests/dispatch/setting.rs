@@ -44,7 +44,6 @@ impl Setting {
         start(&self.dispatch, call).await
     }
 
-    /// Plans and starts a call, unless either would have to wait.
     pub(crate) fn start_now(&self, call: &Call) -> Option<Started> {
         let planned = match self.dispatch.plan(call.clone()) {
             Either::Left(planned) => planned.into_inner(),

@@ -42,7 +42,6 @@ async fn names(setting: &Setting) -> Vec<String> {
         .collect()
 }
 
-/// Returns name, catalog, and whether it replaces the stored one.
 fn remembered(setting: &Setting) -> Vec<(String, PoolCatalog, bool)> {
     let all = setting.dispatch.to_remember().into_iter();
     all.map(|it| (it.pool.to_string(), (*it.catalog).clone(), it.replaces))
@@ -70,7 +69,6 @@ async fn a_recalled_pool_stays_listed_and_is_no_news() {
     assert!(setting.dispatch.unknown_scaled_pools().is_empty());
     assert_eq!(names(&setting).await, ["b", "t"]);
     assert_eq!(tools_of(&setting), zero(1, false));
-    // After a change of settings alone, the catalog does not replace the stored one.
     let settings = PoolConfig {
         prefix: "p_".to_owned(),
         ..vacant()

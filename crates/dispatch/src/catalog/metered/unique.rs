@@ -9,7 +9,6 @@ use serde_json::{Number, Value};
 
 use super::super::budget::charge;
 
-/// Maximum length of an array whose items are compared pairwise.
 const FEW: usize = 15;
 
 pub(super) fn is_unique(items: &[Value]) -> bool {
@@ -36,7 +35,7 @@ fn charge_for(value: &Value) {
     }
 }
 
-/// Writes a value as bytes, which are equal exactly if the values are.
+/// The bytes are equal exactly if the values are.
 fn write(value: &Value, form: &mut Vec<u8>) {
     match value {
         Value::Null => form.push(b'n'),

@@ -23,7 +23,7 @@ pub(super) struct Listed {
 }
 
 impl Registry {
-    /// Lists a pool that may scale to zero by its last catalog. Returns whether the list changed.
+    /// Returns whether the list changed.
     pub(crate) fn recall(&mut self, pool: &str, catalog: Arc<PoolCatalog>) -> bool {
         if self.settings.scale_to_zero(pool).is_none()
             || self.gone.contains(pool)
@@ -99,11 +99,11 @@ impl Registry {
             .retain(|name| settings.scale_to_zero(name).is_some());
     }
 
-    /// Compiles changed pools. Returns whether any changed.
+    /// Returns whether any pool changed.
     ///
     /// A pool keeps its catalog while its workers are not ready, so that its tools do not flicker. A pool without
-    /// workers keeps it for the lingering time or, if the pool may scale to zero, for ever. Neither applies if the pool
-    /// is in `removed` or no longer named.
+    /// workers keeps it for the lingering time or, if the pool may scale to zero, for ever. Neither applies if the
+    /// pool is in `removed` or no longer named.
     pub(super) fn update(&mut self, removed: &BTreeSet<Arc<str>>, now: Instant) -> bool {
         let mut announced: BTreeMap<Arc<str>, Vec<&Arc<PoolCatalog>>> = BTreeMap::new();
         let workers = self.workers.values();
