@@ -1,4 +1,3 @@
-//! Measures an event's way from the session to the response's bytes.
 #![allow(missing_docs, reason = "the macros' functions are nobody's interface")]
 #![allow(clippy::unwrap_used, reason = "a failed step is the report")]
 

@@ -42,8 +42,8 @@ pub(crate) async fn authenticate(
     authenticated
 }
 
-/// Whether to record the authentication. A connection's last admitted token is not recorded again
-/// for the same caller and address, unless it comes with a proof.
+/// A connection's last admitted token is not recorded again for the same caller and address, unless
+/// it comes with a proof.
 fn is_news(
     last: &LastToken,
     from: Option<IpAddr>,

@@ -13,8 +13,7 @@ use crate::places::Places;
 type Key = (SessionId, RequestId);
 type Calls = Mutex<HashMap<Key, SharedPlaces, RandomState>>;
 
-/// Calls that are answered on their session's single stream, and their quota places. A cheap
-/// handle.
+/// Calls that are answered on their session's single stream, and their quota places.
 #[derive(Clone, Default)]
 pub(crate) struct AwaitedAnswers(Arc<Calls>);
 
@@ -25,8 +24,7 @@ pub(crate) struct Expected {
 }
 
 impl AwaitedAnswers {
-    /// Registers a call. `None` if a running call has the same id, because the session refuses the
-    /// new one.
+    /// `None` if a running call has the same id, because the session refuses the new call.
     pub(crate) fn expect(
         &self,
         session: &SessionId,
@@ -48,7 +46,7 @@ impl AwaitedAnswers {
     }
 
     /// Frees the answered call's places before the message is written, so that the client's next
-    /// call finds them free.
+    /// call has room.
     pub(crate) fn passed(&self, session: &SessionId, text: &Bytes) {
         if self.0.lock().is_empty() || !ends_call(text) {
             return;

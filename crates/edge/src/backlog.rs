@@ -1,8 +1,8 @@
 //! Limits the bytes of answers that wait to be written, per node and per principal.
 //!
-//! At a limit, Shoal drops answers without progress for [`STILL`], the longest-stalled first: at
-//! the principal's limit its own, at the node's limit those of the principal that holds most. If
-//! that frees too little, the new answer's client gets an error.
+//! At a limit, Shoal drops answers without progress for [`STILL`], the longest-stalled first: the
+//! principal's own at its limit, those of the largest holder at the node's limit. If that frees too
+//! little, the new answer's client gets an error.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -92,7 +92,8 @@ impl Backlog {
             }
         }
         if let Some(writing) = &reader.writing {
-            // The client's time without progress begins now, because it had no data to read before.
+            // The client's time without progress begins now, because the client had no data to read
+            // before.
             writing.progressed();
         }
         let number = waiting.next;
@@ -162,10 +163,7 @@ impl WaitingAnswers {
 }
 
 impl Reader {
-    /// Counts bytes until they are sent or dropped.
-    ///
-    /// # Errors
-    /// A limit is reached.
+    /// Counts bytes until they are sent or dropped. Fails at a limit.
     pub(crate) fn keep(&self, text: Bytes) -> Result<Bytes, BacklogFull> {
         if text.len() <= SMALL {
             return Ok(text);
@@ -178,10 +176,7 @@ impl Reader {
         Ok(Bytes::from_owner(Kept { text, _held }))
     }
 
-    /// Counts bytes that Shoal cannot drop, for as long as the permit lives.
-    ///
-    /// # Errors
-    /// A limit is reached.
+    /// Counts bytes that Shoal cannot drop, until the permit is dropped. Fails at a limit.
     pub(crate) fn hold(&self, bytes: usize) -> Result<BacklogPermit, BacklogFull> {
         let still = Self {
             writing: None,

@@ -24,8 +24,8 @@ pub(crate) struct Bounds<'a> {
     pub(crate) principal: &'a Principal,
 }
 
-/// Reads a body, without a copy if it is small and arrives with its head. Returns a large body with
-/// its room in the budget.
+/// Does not copy a small body that arrives with its head. Returns a large body with its room in the
+/// budget.
 pub(crate) async fn read(
     headers: &HeaderMap,
     mut body: Body,

@@ -60,10 +60,8 @@ impl BodyBudget {
         })
     }
 
-    /// First come, first served. Cancel safe: a dropped future holds no room.
-    ///
-    /// # Errors
-    /// There is no room in time.
+    /// First come, first served. Cancel safe: a dropped future holds no room. Fails if no room is
+    /// free in time.
     pub(crate) async fn take(
         self: &Arc<Self>,
         principal: &Principal,
@@ -134,7 +132,7 @@ impl Drop for Share {
     fn drop(&mut self) {
         drop(self.taken.take());
         let mut shares = self.budget.shares.lock();
-        // With two references, of the map and of this handle, no permit refers to the share.
+        // The map and this handle have the two references, so no permit is left.
         if Arc::strong_count(&self.share) == 2 {
             shares.remove(&self.principal);
         }

@@ -39,8 +39,8 @@ pub struct Peer {
     pub last_client: LastClient,
 }
 
-/// A connection's last `clientInfo`, so that requests that repeat it share one copy.
-/// `protocol/src/lengths.rs` limits its size.
+/// A connection's last `clientInfo`, which requests that repeat it share. `protocol/src/lengths.rs`
+/// limits its size.
 #[derive(Default)]
 pub struct LastClient(Mutex<Option<ClientInfo>>);
 

@@ -11,7 +11,7 @@ const DEFAULT_HEADERS: HeaderValue = HeaderValue::from_static(
 );
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
-/// Answers a preflight. The origin was checked before, and [`allow`] adds its header.
+/// The origin was checked before, and [`allow`] adds its header.
 pub(crate) fn preflight(request: &HeaderMap) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;

@@ -1,5 +1,3 @@
-//! Selects the era of a posted message (2026-07-28, Versioning, Backward Compatibility).
-
 use http::HeaderMap;
 use shoal_protocol::{Body, Era, Message, Method, RawJson, RequestMeta, Revision, shown};
 
@@ -50,8 +48,7 @@ impl<'a> VersionHeader<'a> {
     }
 }
 
-/// Selects the era, for a session's message without reading `_meta`, because legacy calls must be
-/// fast.
+/// A session's message is not searched for `_meta`, because legacy calls must be fast.
 pub(crate) fn select(
     header: VersionHeader<'_>,
     has_session: bool,
@@ -66,8 +63,8 @@ pub(crate) fn select(
     let meta = RequestMeta::of(params_of(body));
     let claims_modern = match &meta.protocol_version {
         None => false,
-        // A client of both eras may send `_meta` with `initialize`, so only a modern version there
-        // makes the request modern.
+        // A client of both eras may send `_meta` with `initialize`: only a modern version makes the
+        // request modern.
         Some(version) if is_initialize(body) => version
             .parse::<Revision>()
             .is_ok_and(|version| version.era() == Era::Modern),

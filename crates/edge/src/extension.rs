@@ -2,8 +2,7 @@ use bytes::Bytes;
 use shoal_ports::CallId;
 use shoal_protocol::{Body, Message, Notification, Request, RequestId, RpcError, error_response};
 
-/// Builds the request that carries an extension's notification. The request ends when the server
-/// has the notification.
+/// The request ends when the server has the notification.
 pub(crate) fn as_request(said: Notification) -> Option<Request> {
     let Notification { method, params } = said;
     let carried = method.may_be_of_extension() && method.is_notification();
@@ -14,8 +13,8 @@ pub(crate) fn as_request(said: Notification) -> Option<Request> {
     })
 }
 
-/// Turns an extension's notification into a request, and returns whether the body was one. Such a
-/// request gets no answer.
+/// Returns whether the body was an extension's notification. The request that carries it gets no
+/// answer.
 pub(crate) fn carried(body: Body) -> (Body, bool) {
     match body {
         Body::Single(Message::Notification(said)) => match as_request(said.clone()) {

@@ -8,10 +8,8 @@ use shoal_protocol::MCP_PARAM_PREFIX;
 use crate::names;
 use crate::refusal::Refusal;
 
-/// Requires one host, and at most one of every single-valued header.
-///
-/// # Errors
-/// The first header that fails.
+/// Requires one host, and at most one of every single-valued header. Fails with the first bad
+/// header.
 pub(crate) fn expect_unambiguous(head: &Parts) -> Result<(), Refusal> {
     let headers = &head.headers;
     // The lengths differ only if a header is repeated, and comparing them needs no scan.

@@ -20,18 +20,16 @@ use crate::state::EdgeState;
 /// may be lost.
 const ASKED_FOR: Duration = Duration::from_secs(30);
 const AGAIN: Duration = Duration::from_secs(1);
-/// How long tools may take to stop after the call's deadline, or after the session's end, because
-/// then no owner can say when they stop.
+/// How long tools may take to stop after the call's deadline, or after the session's end, when no
+/// owner reports on them.
 const STOPS_WITHIN: Duration = Duration::from_secs(5);
 
 pub(crate) type SharedPlaces = Arc<Mutex<Places>>;
 
-/// Quota places that a session's requests hold until their tools have stopped. If dropped early, a
-/// Tokio task keeps the places until the session's owner says that the requests are over, or stays
-/// unreachable.
+/// Requests hold the places until their tools have stopped. On an early drop, a Tokio task keeps
+/// the places until the session's owner says that the requests are over, or stays unreachable.
 pub(crate) struct SessionPlaces {
     places: SharedPlaces,
-    /// Lets an answer on the session's single stream free the places, until the requests are over.
     expected: Option<Expected>,
     gateway: Arc<dyn SessionGateway>,
     session: SessionRef,
@@ -85,7 +83,7 @@ impl SessionPlaces {
         }
     }
 
-    /// Frees the places if `text` answers the only request, unless its tool may still run.
+    /// Frees the places if `text` answers the only request and its tool has stopped.
     pub(crate) fn answered(&mut self, text: &[u8]) {
         let is_one = (self.requests.as_ref()).is_some_and(|requests| requests.len() == 1);
         if is_one && ends_call(text) {
@@ -122,8 +120,7 @@ impl Drop for SessionPlaces {
     }
 }
 
-/// Waits until the session's owner says that the requests are over, or was unreachable for
-/// `patience`.
+/// `patience` limits how long the owner may be unreachable.
 async fn until_over(
     gateway: &dyn SessionGateway,
     session: &SessionRef,
@@ -145,7 +142,7 @@ async fn until_over(
     }
 }
 
-/// A call's places, held while its tool runs, even if the call is dropped.
+/// The call's tool holds the places, even if the call is dropped.
 pub(crate) struct CallPlaces {
     places: Places,
     deadline: Duration,
@@ -166,7 +163,6 @@ impl CallPlaces {
         }
     }
 
-    /// Holds the places further if the ended call's tool still runs.
     pub(crate) fn ended(self, running: &RunningCall) {
         if !self.places.is_empty()
             && let Some(over) = running.control.over()

@@ -23,7 +23,7 @@ pub enum Welcome {
 
 impl Hosts {
     /// Reads names with or without port; `*` allows any. `addresses` allows every IP address,
-    /// because a rebound page is requested by its name, not by an address.
+    /// because a rebound page's requests name a host.
     pub fn new(names: &[String], addresses: bool) -> Self {
         Self {
             names: names.to_vec(),

@@ -15,10 +15,7 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Parses a message that came at `began`, and begins its record and span.
-    ///
-    /// # Errors
-    /// The text is invalid, or breaks a limit.
+    /// Fails if the text is invalid or breaks a limit.
     pub(crate) fn begin(
         visit: &mut Visit<'_>,
         began: Instant,
@@ -34,7 +31,7 @@ impl Incoming {
         Ok((Self { posted, id }, body))
     }
 
-    /// Ends the message. Adds the request's id to a refusal of any layer.
+    /// Adds the request's id to a refusal of any layer.
     pub(crate) fn end<T>(self, answer: Result<T, Refused>) -> Result<T, Refused> {
         let Self { posted, id } = self;
         let record = posted.record.clone();

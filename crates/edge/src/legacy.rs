@@ -1,5 +1,3 @@
-//! Sessions over Streamable HTTP (2025-03-26 to 2025-11-25, Transports).
-
 mod agent;
 mod bind;
 mod handed_over;
@@ -35,10 +33,10 @@ use crate::refused::Refused;
 use crate::visit::Visit;
 use crate::{answer, extension, media, names, sse};
 
-/// Maximum characters of a session id. Longer ids are not Shoal's, so Shoal does not ask the store.
+/// Maximum characters of a session id. Longer ids are not Shoal's.
 const MAX_SESSION_ID: usize = 128;
 
-/// Reads the session id. Clients without a session may send an empty header.
+/// Clients without a session may send an empty header.
 pub(crate) fn session_id(headers: &HeaderMap) -> Result<Option<SessionId>, Refusal> {
     said(headers, &names::SESSION_ID)
         .map(|value| parse_session_id(value.to_str().unwrap_or_default()))
@@ -49,7 +47,7 @@ fn said<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue
     headers.get(name).filter(|value| !value.is_empty())
 }
 
-/// Parses a session id, and hides a task's session from legacy clients.
+/// Hides a task's session from legacy clients.
 pub(crate) fn parse_session_id(text: &str) -> Result<SessionId, Refusal> {
     if !is_session_id(text) {
         return Err(Refusal::InvalidSessionId);
@@ -166,7 +164,7 @@ impl HandedOver {
         }
     }
 
-    /// Returns the errors for a client's open requests when the edge shuts down and the client cannot resume.
+    /// Returns errors for the open requests of a client that cannot resume.
     fn answers_of_drain(&self) -> impl Iterator<Item = Bytes> {
         let why = "its edge was shut down before it ended";
         let failure = match self.once {
@@ -181,7 +179,7 @@ impl HandedOver {
         ids.map(move |id| error_response(id, &error))
     }
 
-    /// Turns a delivery into an answer. Writes the answer to a request that runs as a task.
+    /// Writes the answer to a request that runs as a task.
     pub(crate) fn write(&self, delivered: Delivered) -> Written {
         match (delivered, &self.id) {
             (Delivered::Accepted, _) | (Delivered::Task(_), None) => Written::Nothing,
@@ -201,7 +199,6 @@ impl HandedOver {
     }
 }
 
-/// The edge's answer to a client's message.
 pub(crate) enum Written {
     Nothing,
     Text(Bytes),
@@ -318,7 +315,6 @@ async fn deliver(
     })
 }
 
-/// Handles GET: the session's standalone stream, or a resumed one.
 pub(crate) async fn listen(visit: &Visit<'_>) -> Result<Response, Refused> {
     let edge = visit.edge;
     let session = addressed(visit)?;
@@ -343,7 +339,7 @@ pub(crate) async fn close(visit: &Visit<'_>) -> Result<Response, Refused> {
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// Finds the session of a GET or DELETE. Such a request is legacy, because the modern era has only POST.
+/// The request is legacy, because the modern era has only POST.
 fn addressed(visit: &Visit<'_>) -> Result<SessionId, Refusal> {
     let headers = &visit.head.headers;
     let version = VersionHeader::of(headers);

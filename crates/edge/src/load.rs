@@ -75,10 +75,7 @@ impl Load {
         self.0.waits_end.clone()
     }
 
-    /// Checks whether the edge takes a body's calls.
-    ///
-    /// # Errors
-    /// The body has a call, and [`stop_calls`](Self::stop_calls) was called.
+    /// Fails if the body has a call after [`stop_calls`](Self::stop_calls).
     pub(crate) fn expect_open(&self, body: &Body) -> Result<(), Refusal> {
         let closed = self.0.closed.load(Ordering::Relaxed);
         match closed && begins_call(body) {

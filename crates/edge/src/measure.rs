@@ -20,7 +20,7 @@ use crate::upgrade;
 
 pub(crate) const ELSEWHERE: &str = OTHER;
 
-/// Leaks one copy of each path. A process has few configured paths.
+/// Leaks one copy of each path: a process has few configured paths.
 pub(crate) fn route(path: &str) -> &'static str {
     static ROUTES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut routes = ROUTES.lock();

@@ -11,9 +11,8 @@ struct Accepted {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AnswerForm {
-    /// JSON, or a stream if other messages come before the result or the call takes a while.
+    /// JSON, or a stream if the call sends other messages or takes a while.
     JsonOrStream,
-    /// Only JSON, however long the call takes.
     Json,
     /// An answer on the session's single stream (HTTP+SSE, WebSocket).
     SessionStream,

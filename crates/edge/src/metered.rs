@@ -53,7 +53,7 @@ impl Metered {
         }
     }
 
-    /// Ends a message, and returns its room if it is large.
+    /// Returns the room of a large message.
     pub(crate) fn took(&mut self, bytes: usize) -> Option<BodyPermit> {
         self.read = 0;
         match std::mem::replace(&mut self.room, Room::None) {

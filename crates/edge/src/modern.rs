@@ -60,7 +60,7 @@ pub(crate) async fn serve(
     }
 }
 
-/// Refuses a modern request over WebSocket, which would have no session to resume.
+/// A modern request over WebSocket would have no session to resume.
 pub(crate) fn not_by_websocket(meta: &RequestMeta) -> RpcError {
     let supported: Vec<&str> = supported_versions()
         .into_iter()

@@ -1,5 +1,3 @@
-//! Checks the Host and Origin headers (DNS rebinding, cross-site requests).
-
 use http::request::Parts;
 use http::{HeaderValue, header};
 use shoal_protocol::shown;
@@ -23,7 +21,6 @@ impl OriginCheck {
         }
     }
 
-    /// Returns the origin of the page that may read the answer.
     pub(crate) fn check(&self, head: &Parts) -> Result<Option<HeaderValue>, Refusal> {
         let host = head.headers.get(header::HOST);
         let authority = head.uri.authority().map(|authority| authority.as_str());
@@ -74,8 +71,8 @@ impl OriginCheck {
     }
 }
 
-/// Whether the page is on the requested host. This proves little for unlisted hosts, because the
-/// page of a rebound name is on the requested host too.
+/// Proves little for unlisted hosts, because the page of a rebound name is on the requested host
+/// too.
 fn is_same_origin(origin: &str, host: &str) -> bool {
     let same = |scheme: &str, port: &str| {
         let bare = |name: &'_ str| name.len() - if name.ends_with(port) { port.len() } else { 0 };

@@ -15,10 +15,8 @@ pub(crate) struct RequestPermit {
 }
 
 impl RequestPermit {
-    /// Counts a principal's POST until it is answered.
-    ///
-    /// # Errors
-    /// The node's or the principal's limit is reached.
+    /// Counts a principal's POST until it is answered. Fails at the node's or the principal's
+    /// limit.
     pub(crate) fn admit(
         load: &Load,
         principal: &Principal,

@@ -30,7 +30,7 @@ impl PlaceCount {
         })
     }
 
-    /// Whether any place is taken. An unused count may be dropped.
+    /// An unused count may be dropped.
     pub(crate) fn any(&self) -> bool {
         self.0.load(Ordering::Acquire) > 0
     }
@@ -62,7 +62,7 @@ impl PrincipalPlaces {
     }
 }
 
-/// A request's places. One place needs no allocation.
+/// One place needs no allocation.
 #[derive(Default)]
 pub(crate) struct Places {
     first: Option<Place>,

@@ -160,7 +160,6 @@ impl Quotas {
         let _ = timeout(CLOSE, giving).await;
     }
 
-    /// Counts a request, or a connection's message, by its client's address.
     pub(crate) async fn arrive(
         &self,
         from: Option<IpAddr>,
@@ -198,8 +197,8 @@ impl Quotas {
             .await
     }
 
-    /// Counts requests against all rules, or against none if a rule refuses. `counted` returns the
-    /// subject and the number that a rule counts.
+    /// If a rule refuses, no rule counts the requests. `counted` returns the subject and the number
+    /// that a rule counts.
     async fn admit_by<'a>(
         &self,
         rules: &[Arc<Rule>],
@@ -242,7 +241,7 @@ impl Quotas {
         Ok(places)
     }
 
-    /// Asks the store in a Tokio task, because all waiting requests share the cells. With too many
+    /// A Tokio task asks the store, because all waiting requests share the cells. With too many
     /// open questions, this edge counts its own share.
     fn ask(
         &self,
@@ -336,7 +335,6 @@ impl Shared {
         }
     }
 
-    /// Asks whether the store is back, even if no request does.
     async fn look(&self, rules: &Rules) {
         if self.away.lock().is_none() {
             return;

@@ -153,7 +153,6 @@ struct Row {
     retry_after: Option<Duration>,
 }
 
-/// A refusal that a retry does not help.
 const fn row(status: StatusCode, code: i64, reason: RefusalReason) -> Row {
     Row {
         status,
@@ -348,8 +347,8 @@ fn of_modern(error: &RpcError) -> Row {
 }
 
 /// A stream without its history is `400`, like the official servers' answer, because the session is
-/// alive: after a `404`, clients initialize again or give up. After a `400`, the official clients
-/// give up only this stream.
+/// alive. After a `404`, clients would initialize again; after a `400`, the official clients give
+/// up only this stream.
 fn of_gateway(error: &GatewayError) -> Row {
     use RefusalReason as Reason;
     use StatusCode as Status;

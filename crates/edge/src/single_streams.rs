@@ -23,7 +23,7 @@ pub(crate) struct SingleStream {
 }
 
 impl SingleStreams {
-    /// Lists sessions with the last event that each client received.
+    /// Lists sessions, each with the last event that its client received.
     pub fn open(&self) -> Vec<(SessionId, EventId)> {
         let all = self.0.lock();
         all.iter()

@@ -89,8 +89,7 @@ fn frame(event: &'static [u8], id: Option<EventId>, data: &[u8]) -> Bytes {
     text.freeze()
 }
 
-/// Replaces line breaks, which would end the field. In JSON they are only white space between
-/// tokens.
+/// Line breaks would end the field. In JSON they are only white space between tokens.
 fn put_on_one_line(text: &mut BytesMut, data: &[u8]) {
     let mut rest = data;
     while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {

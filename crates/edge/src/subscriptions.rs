@@ -51,8 +51,7 @@ impl Hub {
         })
     }
 
-    /// Adds a listener, which then gets all news. Removes URIs from `filter` that cannot be watched
-    /// or are forbidden. Cancel safe.
+    /// Removes URIs from `filter` that cannot be watched or are forbidden. Cancel safe.
     pub(crate) async fn join(
         self: &Arc<Self>,
         caller: &Caller,
@@ -97,7 +96,6 @@ impl Hub {
         }
     }
 
-    /// Begins to tell listeners about changes since the current state.
     fn watch(self: &Arc<Self>) {
         let updates = self.dispatcher.resource_updates();
         let mut facts = self.dispatcher.facts();

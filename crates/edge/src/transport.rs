@@ -28,20 +28,16 @@ use crate::websocket::WebSocket;
 
 /// A client transport. Static dispatch avoids allocations.
 pub(crate) trait ClientTransport {
-    /// Returns the place of a request in this transport, or `None`. A disabled transport claims its
-    /// requests only to refuse them with the reason.
+    /// A disabled transport claims its requests only to refuse them with the reason.
     fn mount(edge: &EdgeState, head: &Parts) -> Option<Mount>;
 
-    /// Returns the token of `Authorization`, or of another place if the transport's clients cannot
-    /// set headers.
-    ///
-    /// # Errors
-    /// There are two tokens.
+    /// Reads `Authorization`, or another place if the transport's clients cannot set headers. Fails
+    /// for two tokens.
     fn token(headers: &HeaderMap) -> Result<Option<(Scheme, &[u8])>, Refusal> {
         Ok(authorize::token(headers))
     }
 
-    /// Answers an authenticated request. The answer's body must hold the load permits.
+    /// The answer's body must hold the load permits.
     fn answer(
         visit: Visit<'_>,
         body: HttpBody,

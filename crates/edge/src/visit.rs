@@ -90,8 +90,8 @@ impl Visit<'_> {
         Ok(body)
     }
 
-    /// Admits a message that a client sends, but not Shoal's repetition of one. Coerces arguments
-    /// here, so that all later steps see the same text as the MCP server.
+    /// Not used for Shoal's own repetition of a message. Coerces arguments, so that all later steps
+    /// see the same text as the MCP server.
     pub(crate) async fn admit(
         &self,
         body: &mut Body,
@@ -104,12 +104,11 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Waits until the token is invalid.
     pub(crate) fn until_over(&self) -> BoxFuture<'static, AuthError> {
         self.until_cut_off(|watch| watch.over().boxed())
     }
 
-    /// Waits until the token is revoked. Expiry does not count.
+    /// Expiry does not count.
     pub(crate) fn until_revoked(&self) -> BoxFuture<'static, AuthError> {
         self.until_cut_off(|watch| watch.revoked().boxed())
     }

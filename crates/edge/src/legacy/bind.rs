@@ -51,7 +51,7 @@ pub(super) async fn deliver_bound(
     }
 }
 
-/// Adds a bound call to its worker's load, because the session's node starts the call, and the worker reports it later.
+/// Adds a bound call to its worker's load, because the worker reports the call later.
 fn expect(edge: &EdgeState, post: &Post) -> Option<Expected> {
     edge.dispatcher.expect(&post.binding.as_ref()?.worker)
 }

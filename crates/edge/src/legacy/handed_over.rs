@@ -17,10 +17,7 @@ use crate::places::Places;
 use crate::state::EdgeState;
 use crate::visit::Visit;
 
-/// Hands over a body, whose requests hold quota places until their tools have stopped.
-///
-/// # Errors
-/// The gateway's errors.
+/// The body's requests hold quota places until their tools have stopped.
 pub(crate) async fn hand_over_held(
     visit: &Visit<'_>,
     session: SessionId,
@@ -51,7 +48,6 @@ pub(crate) async fn hand_over_held(
     handing.await.unwrap_or_else(lost)
 }
 
-/// An owned [`Visit`] for a Tokio task that outlives the request.
 struct Visitor {
     edge: Arc<EdgeState>,
     head: Parts,

@@ -110,7 +110,7 @@ async fn deliver(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, 
     incoming.end(delivering.in_trace(visit.trace.as_ref()).await)
 }
 
-/// Writes a relative URL, so that it works behind any scheme and host.
+/// A relative URL works behind any scheme and host.
 fn endpoint(edge: &EdgeState, session: &SessionId) -> Bytes {
     let paths = edge.config.http_sse.clone().unwrap_or_default();
     let base = paths.public_base.trim_end_matches('/');
@@ -136,16 +136,14 @@ struct SingleStreamFrames {
     session: OpenedSession,
     ending: Option<BoxFuture<'static, ()>>,
     drained: Pin<Box<WaitForCancellationFutureOwned>>,
-    /// Becomes ready when the token is revoked. Expiry does not count, because each posted message shows a
-    /// token.
+    /// Expiry does not count, because each posted message shows a token.
     revoked: BoxFuture<'static, AuthError>,
     reconnect_after: Duration,
     ended: bool,
 }
 
 impl SingleStreamFrames {
-    /// Frames a message for the stream. If the backlog has no room, the message is lost and the stream ends, because
-    /// this transport cannot resume.
+    /// If the backlog has no room, the message is lost and the stream ends, because this transport cannot resume.
     fn frame(&mut self, data: &Bytes) -> Option<Bytes> {
         self.answers.passed(self.session.id(), data);
         let frame = self.reader.keep(sse::message(data));

@@ -28,8 +28,7 @@ impl OpenedSession {
         &self.session.session
     }
 
-    /// Ends the session. The caller must still read the session's stream, so that running calls report their
-    /// end.
+    /// The caller must still read the session's stream, so that running calls report their end.
     pub(crate) fn end(&self) -> BoxFuture<'static, ()> {
         let (gateway, session) = (Arc::clone(&self.gateway), self.session.clone());
         async move {

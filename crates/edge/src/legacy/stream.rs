@@ -23,13 +23,11 @@ use shoal_telemetry::metrics::StreamKind;
 /// the drain's spread.
 const AT_ONCE: Duration = Duration::from_millis(10);
 
-/// The frames of one connection. Dropping them detaches this reader, and the session continues.
+/// Dropping the frames detaches this reader, and the session continues.
 pub(super) struct StreamFrames {
     events: EventStream,
     reader: Reader,
-    /// Whether the client will resume if the connection ends here.
     resumable: bool,
-    /// Whether the client will resume once it has received an event id.
     resumes: bool,
     over: BoxFuture<'static, AuthError>,
     /// Becomes ready when the node drains and the client should leave.
@@ -38,9 +36,9 @@ pub(super) struct StreamFrames {
     reconnect_after: Duration,
     record: Option<RequestRecord>,
     places: Option<SessionPlaces>,
-    /// The requests that get an error at a drain, because their client has no event id to resume from.
+    /// Requests that get an error at a drain, because their client has no event id to resume from.
     unanswered: Option<HandedOver>,
-    /// Becomes ready when the node ends before the unanswered requests have ended.
+    /// Becomes ready when the node ends before the unanswered requests do.
     cut_off: Pin<Box<WaitForCancellationFutureOwned>>,
     ended: bool,
 }
@@ -121,8 +119,7 @@ impl StreamFrames {
         }
     }
 
-    /// Ends the stream because the node ends. A client with an event id resumes elsewhere, and any other
-    /// client gets an error.
+    /// A client with an event id resumes elsewhere, and any other client gets an error.
     fn cut_off(&mut self) -> Bytes {
         let Some(unanswered) = self.unanswered.take() else {
             self.close();

@@ -1,4 +1,4 @@
-//! `tasks/get`, `tasks/result`, `tasks/cancel` and `tasks/list` of a session (2025-11-25, Tasks).
+//! Requests of a session about tasks (2025-11-25, Tasks).
 //!
 //! The session knows its tasks, and each task's owner knows its state. A task's questions go out with `tasks/result`.
 
@@ -25,10 +25,7 @@ const AT_ONCE: usize = 4;
 const STOPS_WITHIN: Duration = Duration::from_secs(10);
 const LATER: Duration = Duration::from_secs(1);
 
-/// Extracts a request about tasks from a body.
-///
-/// # Errors
-/// Returns any other body.
+/// Returns any other body as the error.
 pub(super) fn asked(visit: &Visit<'_>, body: Body) -> Result<Request, Body> {
     match body {
         Body::Single(Message::Request(request))
@@ -45,10 +42,7 @@ pub(super) struct Answered {
     answer: TaskAnswer,
 }
 
-/// Extracts an answer to a task's question from a body.
-///
-/// # Errors
-/// Returns any other body.
+/// Returns any other body as the error.
 pub(super) fn answered(visit: &Visit<'_>, body: Body) -> Result<Answered, Body> {
     let Body::Single(Message::Response(response)) = body else {
         return Err(body);
@@ -64,8 +58,7 @@ pub(super) fn answered(visit: &Visit<'_>, body: Body) -> Result<Answered, Body> 
     }
 }
 
-/// Sends an answer to its task's owner. Ignores an answer to a question that is not open. Cancel safe: the
-/// answer was delivered or not.
+/// Ignores an answer to a question that is not open. Cancel safe: the answer was delivered or not.
 ///
 /// # Errors
 /// The gateway's errors about the session or the task's owner.
@@ -89,11 +82,8 @@ pub(super) async fn answer(
     }
 }
 
-/// Answers a request about tasks. `own` are the tasks that the session has made. Cancel safe: if the future is dropped,
-/// the owner may have told a task to stop.
-///
-/// # Errors
-/// The gateway's errors about the task's owner.
+/// `own` are the tasks that the session has made. Cancel safe: if the future is dropped, the owner may have told a
+/// task to stop.
 pub(super) async fn serve(
     visit: &Visit<'_>,
     own: SessionTasks,
@@ -152,7 +142,7 @@ async fn list(
         // Without the result, because many tasks may have large ones.
         Ok::<_, GatewayError>(found.ok().map(|task| task.to_legacy()))
     });
-    // Collected first, because the compiler rejects a stream of these closures.
+    // The compiler rejects a stream of these closures.
     let asked: Vec<_> = asked.collect();
     let found: Vec<Option<RawJson>> = futures::stream::iter(asked)
         .buffered(AT_ONCE)
@@ -164,7 +154,7 @@ async fn list(
     Ok(response(id, &listed.to_json()))
 }
 
-/// Cancels a task and waits until it has stopped, because only then may the edge tell the client.
+/// Waits until the task has stopped, because only then may the edge tell the client.
 async fn cancel(
     visit: &Visit<'_>,
     task: &SessionId,

@@ -1,6 +1,7 @@
-//! `tasks/result`: waits for a task's end, and asks the client the task's questions meanwhile.
+//! Waits for a task's end, and asks the client the task's questions meanwhile.
 //!
-//! The wait ends with its connection and lasts at most as long as a call. A disconnected client asks again at any edge.
+//! The wait ends with its connection and lasts at most as long as a call. A disconnected client asks again at any
+//! edge.
 
 use std::collections::{HashSet, VecDeque};
 use std::future::poll_fn;
@@ -22,7 +23,7 @@ use crate::visit::Visit;
 
 const SOON: Duration = Duration::from_millis(200);
 
-/// Waits for the task's end. Answers at once, or with a stream of questions and the result. Cancel safe.
+/// Answers at once, or with a stream of questions and the result. Cancel safe.
 pub(super) async fn serve(
     visit: &Visit<'_>,
     (id, capabilities): (&RequestId, RawJson),
@@ -88,7 +89,7 @@ enum Said {
 }
 
 impl Waiter {
-    /// Returns the next message. The answer is the last one. Cancel safe.
+    /// The answer is the last message. Cancel safe.
     async fn next(&mut self) -> Option<Said> {
         loop {
             if let Some(question) = self.due.pop_front() {

@@ -40,7 +40,7 @@ impl<'a> Whole<'a> {
         }
     }
 
-    /// Reads the answer from the session's stream, which it reopens if needed.
+    /// Reopens the stream if needed.
     ///
     /// # Errors
     /// The client's token is revoked, or the stream cannot be read to its end.

@@ -33,13 +33,13 @@ pub(super) struct Candidate {
 
 struct Origin {
     gateway: Arc<dyn SessionGateway>,
-    /// The caller. Its session is set when the task gets its id.
+    /// The caller's session is set when the task gets its id.
     caller: SessionRef,
     client: TaskClient,
     request: Request,
     deadline: Instant,
     repeat: Repeat,
-    /// The call's route. `None` for a request that continues an earlier one.
+    /// `None` for a request that continues an earlier one.
     route: Option<Route>,
 }
 
@@ -88,8 +88,7 @@ impl Candidate {
         self.origin.route.clone_from(&plan.route);
     }
 
-    /// Waits until the call should become a task and its answers have arrived at the worker. Returns the
-    /// call's worker, if known.
+    /// Ready once the call's answers have arrived at the worker. Returns the call's worker, if known.
     pub(super) fn poll_due(
         &mut self,
         control: &dyn CallControl,
@@ -102,7 +101,7 @@ impl Candidate {
         bound.as_mut().poll(cx)
     }
 
-    /// Tries to make the call a task, even if the returned handle is dropped.
+    /// Completes even if the returned handle is dropped.
     pub(super) fn begin(self, running: RunningCall, bound: Option<Bound>) -> JoinHandle<Became> {
         tokio::spawn(async move {
             let origin = self.origin;
@@ -133,8 +132,8 @@ impl Origin {
         Some((task, handle))
     }
 
-    /// Describes the call as its worker runs it. `None` if a run-once call has no ledger number, because the worker
-    /// could not tell whether it had the call before, or if a repeatable call has no route.
+    /// `None` if a run-once call has no ledger number, because the worker could not tell whether it had the call
+    /// before, or if a repeatable call has no route.
     fn adopted(&self, bound: Bound) -> Option<AdoptCall> {
         let runs_once = self.repeat == Repeat::Never;
         let Bound { call, pool, worker } = bound;
@@ -166,7 +165,6 @@ impl Origin {
     }
 }
 
-/// Removes the members of `_meta` that only 2026-07-28 has.
 fn params_of_call(params: Option<&RawJson>) -> Option<RawJson> {
     let params = params?;
     let (Some(mut params), Some(meta)) = (RawObject::of(params), params.member("_meta")) else {
@@ -193,8 +191,7 @@ fn not_begun(error: &GatewayError) {
 }
 
 impl TaskHandle {
-    /// Hands the call to the task's session. Repeats the request while the session may have the call, because the call
-    /// then cannot continue here.
+    /// Repeats the request while the session may have the call, because the call then cannot continue here.
     async fn adopt(&self, mut call: AdoptCall, deadline: Instant) -> Option<Task> {
         loop {
             match self.gateway.adopt(&self.to, call.clone()).await {

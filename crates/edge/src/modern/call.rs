@@ -160,8 +160,7 @@ fn not_kept(full: BacklogFull, repeat: Repeat) -> RpcError {
     }
 }
 
-/// Returns the error of a call that Shoal cancels because its token was revoked. If the call runs
-/// once, the error says that the call may have had effects.
+/// If the call runs once, the error says that the call may have had effects.
 fn cut_off(why: AuthError, repeat: Repeat) -> RpcError {
     match repeat {
         Repeat::Safe => Refusal::Unauthenticated(why).error(),
@@ -172,7 +171,7 @@ fn cut_off(why: AuthError, repeat: Repeat) -> RpcError {
     }
 }
 
-/// The frames of a call, without event ids. Dropping them cancels the call.
+/// Dropping the frames cancels the call. Frames have no event ids.
 struct CallFrames {
     id: RequestId,
     reader: Reader,

@@ -68,10 +68,7 @@ pub(super) fn needs_tasks(caller: &Caller, request: &Request, dispatcher: &dyn D
     }
 }
 
-/// Checks headers that mirror arguments.
-///
-/// # Errors
-/// -32020 if a header and its argument differ.
+/// Fails with -32020 if a header and its argument differ.
 pub(super) fn arguments(
     headers: &HeaderMap,
     caller: &Caller,
@@ -85,7 +82,6 @@ pub(super) fn arguments(
     dispatcher.check_param_headers(caller, params, &|name| mirrored(headers, name))
 }
 
-/// The specification requires no other check of a notification.
 pub(super) fn notification_version(
     version: VersionHeader<'_>,
     meta: &RequestMeta,
@@ -129,8 +125,7 @@ fn missing(key: &str, what: &str) -> RpcError {
     RpcError::invalid_params(format!("params._meta must hold {key:?}: {what}"))
 }
 
-/// Lists every revision, newest first, because a client that shares only a legacy revision can fall
-/// back to `initialize`.
+/// Lists every revision, newest first, so that a client can fall back to `initialize`.
 fn unsupported(requested: &str, why: &str) -> RpcError {
     let requested = shown(requested, 64);
     let data = serde_json::json!({ "supported": supported_versions(), "requested": requested });

@@ -30,10 +30,7 @@ const fn supported_count() -> usize {
     shoal_protocol::Revision::ALL.len()
 }
 
-/// Describes the server equally to all callers.
-///
-/// # Errors
-/// This node does not know all pools yet.
+/// All callers get the same description. Fails if this node does not know all pools yet.
 pub(super) async fn answer(edge: &EdgeState, id: &RequestId) -> Result<Response, Refusal> {
     let settled = edge.dispatcher.settled_facts().await;
     let SettledFacts { facts, lacks } = settled.map_err(Refusal::NotReady)?;

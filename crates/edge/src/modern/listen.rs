@@ -41,8 +41,8 @@ pub(super) async fn serve(
     };
     let settled = edge.dispatcher.settled_facts().await;
     let SettledFacts { facts, lacks } = settled.map_err(Refusal::NotReady)?;
-    // While pools may still join, honours lists that this node does not offer yet. Their appearance
-    // is then announced as a change.
+    // While pools may still join, honours lists that this node does not offer yet: a change is
+    // announced when the lists appear.
     let mut honoured = match &lacks {
         Some(_) => asked,
         None => asked.supported_by(&facts.capabilities),

@@ -92,7 +92,7 @@ impl CallRun {
         Some(Ending::of(outcome))
     }
 
-    /// Waits for the end and drops earlier events. Cancel safe.
+    /// Drops earlier events. Cancel safe.
     pub(super) async fn ending(&mut self) -> Ending {
         loop {
             if let Step::Ended(ending) = std::future::poll_fn(|cx| self.poll_step(cx)).await {

@@ -15,7 +15,7 @@ use crate::places::PlaceCount;
 const LIFE: Duration = Duration::from_secs(2);
 /// The pause before asking again about an empty bucket.
 const EMPTY: Duration = Duration::from_secs(1);
-/// A lease has at most a bucket's cells divided by this, but enough for its request.
+/// A lease has at most a bucket's cells divided by this number, but enough for its request.
 const SHARE: u32 = 10;
 /// Maximum bytes of one quota's leases, and the bytes of a lease besides its subject's name.
 const MOST_BYTES: usize = 16 << 20;
@@ -74,7 +74,7 @@ impl Leases {
         }
     }
 
-    /// Takes cells that stayed unused too long, and drops leases without cells.
+    /// Drops leases without cells.
     pub(super) fn take_unused(&self) -> Vec<(QuotaSubject, u32)> {
         let now = Instant::now();
         let mut entries = self.0.lock();
@@ -169,7 +169,7 @@ fn bytes_of(subject: &QuotaSubject) -> usize {
     LEASE + subject.bytes()
 }
 
-/// An open question to the store. Dropping it notifies the waiting requests.
+/// Dropping an open question notifies the waiting requests.
 pub(super) struct Asking<'a> {
     leases: &'a Leases,
     subject: &'a QuotaSubject,

@@ -10,7 +10,7 @@ pub(super) enum Requests<'a> {
 type Tool<'a> = Option<Cow<'a, str>>;
 
 impl<'a> Requests<'a> {
-    /// Collects a body's requests, and reads tool names once for all quotas.
+    /// Reads tool names once for all quotas.
     pub(super) fn of(body: &'a Body, with_tools: bool) -> Self {
         let counted = |message: &'a Message| match message {
             Message::Request(request) if with_tools && request.method == Method::ToolsCall => {

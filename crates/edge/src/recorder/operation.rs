@@ -17,7 +17,7 @@ use super::came::Came;
 use crate::measure;
 use crate::names::PROTOCOL_VERSION;
 
-/// The telemetry of a running message. Free without traces and metrics.
+/// Costs nothing without traces and metrics.
 pub(crate) struct Operation(Option<Box<Running>>);
 
 struct Running {
@@ -93,7 +93,6 @@ impl Operation {
         }
     }
 
-    /// Sets why the message gets no answer, if it ends without one.
     pub(crate) fn expect_none(&mut self, why: Unanswered) {
         if let Some(running) = &mut self.0 {
             running.unanswered = why;

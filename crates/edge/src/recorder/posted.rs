@@ -50,7 +50,7 @@ impl Posted {
         }
     }
 
-    /// Ends a notification's record, whose only answer is the status.
+    /// The status is a notification's only answer.
     pub(crate) fn answered(self, refused: Option<&Refusal>) {
         if let Some(told) = self.told {
             let failure = refused.map(|why| Failure::Code(why.error().code));

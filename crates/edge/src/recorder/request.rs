@@ -23,7 +23,7 @@ const IS_ERROR: &str = "isError";
 const UNSAID: &str = "the tool did not say why";
 const LONGEST_TARGET: usize = 160;
 
-/// A request's record. Counts the request as cancelled if dropped before its end.
+/// Counts the request as cancelled if the record is dropped before its end.
 #[derive(Clone)]
 pub(crate) struct RequestRecord(Arc<Pending>);
 
@@ -182,8 +182,7 @@ impl Pending {
     }
 }
 
-/// Whether `"isError": true` may occur. Searching is cheaper than parsing, and most results have no
-/// such member.
+/// Searching is cheaper than parsing, and most results have no such member.
 fn may_say_failed(text: &[u8]) -> bool {
     static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(IS_ERROR));
     SEARCH.find_iter(text).any(|at| {

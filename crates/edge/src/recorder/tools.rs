@@ -55,7 +55,7 @@ impl Tools {
         }
     }
 
-    /// Ends a step. The last step of a window drops the oldest window.
+    /// The last step of a window drops the oldest window.
     pub(super) fn end_step(&self) {
         let ended = self.steps.load(Ordering::Relaxed) + 1;
         if ended.is_multiple_of(STEPS) {
@@ -99,7 +99,7 @@ impl Tools {
         self.steps.load(Ordering::Relaxed) / STEPS % WINDOWS
     }
 
-    /// Finds a tool by its name. Gives a new tool a free slot if `may` returns true.
+    /// Gives a new tool a free slot if `may` returns true.
     fn find(&self, name: &str, may: impl FnOnce() -> bool) -> Option<&Tool> {
         let first = self.hasher.hash_one(name) as usize % SLOTS;
         let mut may = Some(may);

@@ -22,7 +22,7 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl Filter {
-    /// Reads a filter, whose two lists may have `max_names` names each.
+    /// Each of the two lists may have `max_names` names.
     pub(crate) fn of(params: Option<&RawJson>, max_names: usize) -> Result<Self, RpcError> {
         let filter = params
             .and_then(RawObject::of)

@@ -43,7 +43,7 @@ pub(crate) struct TaskWatch {
 type Watched = (SessionRef, Option<TaskMark>);
 
 impl TaskWatch {
-    /// Starts to watch those tasks of `ids` that the caller may see. Removes the others from `ids`.
+    /// Removes tasks that the caller may not see from `ids`.
     pub(crate) async fn begin(visit: &Visit<'_>, ids: &mut Vec<String>) -> Self {
         let gateway = &visit.edge.gateway;
         let tasks = ids.iter().filter_map(|id| task_of(id.clone()));
@@ -104,7 +104,7 @@ impl TaskWatch {
     }
 }
 
-/// Returns the task if its caller can see it, or may see it once its owner can be reached.
+/// A task whose owner is unreachable may be visible later.
 async fn can_see(gateway: Arc<dyn SessionGateway>, to: SessionRef) -> Option<SessionRef> {
     match gateway.ask_task(&to, TaskRequest::Get).await {
         Err(GatewayError::NotFound) => None,
@@ -116,7 +116,7 @@ async fn can_see(gateway: Arc<dyn SessionGateway>, to: SessionRef) -> Option<Ses
     }
 }
 
-/// Reads a task's state as soon as its owner can be reached. `None` if the listener can no longer see the task.
+/// Waits until the task's owner can be reached. `None` if the listener can no longer see the task.
 async fn read(gateway: Arc<dyn SessionGateway>, watched: Watched) -> (Watched, Option<Task>) {
     loop {
         match gateway.ask_task(&watched.0, TaskRequest::Get).await {
@@ -128,8 +128,8 @@ async fn read(gateway: Arc<dyn SessionGateway>, watched: Watched) -> (Watched, O
     }
 }
 
-/// Waits until the task differs from `seen`. The owner bounds each wait. Without a `place`, asks from time to time.
-/// `None` if the listener can no longer see the task.
+/// The owner bounds each wait. Without a `place`, asks from time to time. `None` if the listener can no longer see
+/// the task.
 async fn wait(
     gateway: Arc<dyn SessionGateway>,
     to: SessionRef,

@@ -45,7 +45,7 @@ impl Client {
         }
     }
 
-    /// Admits a message. Counts it by the client's address first, because no HTTP request has counted it.
+    /// Counts the message by the client's address first, because no HTTP request has counted it.
     pub(super) async fn admit(
         &self,
         visit: &Visit<'_>,
@@ -77,7 +77,7 @@ impl Client {
         Ok(())
     }
 
-    /// Waits for a drain, and then for a random time that spreads clients.
+    /// After a drain begins, waits for a random time that spreads clients.
     pub(super) async fn sent_away(self: Arc<Self>) {
         self.edge.drain.cancelled().await;
         sleep(self.edge.share_of_return()).await;
@@ -97,7 +97,7 @@ impl Session {
         self.single.as_ref().map(|(single, _)| single.end())
     }
 
-    /// Ends a session that cannot resume. The future is ready when the last messages are sent.
+    /// The future is ready when the last messages are sent.
     pub(super) fn end(&self) -> Option<BoxFuture<'static, ()>> {
         self.single.as_ref().map(|(_, opened)| opened.end())
     }

@@ -96,7 +96,7 @@ impl Connection {
         self.socket.close(Some(why)).await
     }
 
-    /// Hands over the messages that still arrive. The client reads their answers when it resumes.
+    /// Messages that still arrive are answered when the client resumes.
     async fn hear_the_rest(&mut self) {
         let Some(Session {
             id, single: None, ..
@@ -145,8 +145,8 @@ impl Connection {
         }
     }
 
-    /// Writes what the open handovers return. Refusals are in no stream, so a client that resumes
-    /// would miss those that were not written here.
+    /// Refusals are in no stream, so a client that resumes would miss those that were not written
+    /// here.
     async fn say_the_rest(&mut self) {
         while let Some(said) = self.handed_over.next().await {
             let said = said.unwrap_or(Ok(None)).unwrap_or(None);
@@ -157,7 +157,7 @@ impl Connection {
     }
 }
 
-/// Waits for the client's close, which shows that it has received everything.
+/// The client's close shows that it has received everything.
 async fn linger(mut connection: Box<dyn Duplex>) -> io::Result<()> {
     connection.shutdown().await?;
     let mut scrap = vec![0; READ_AT_ONCE];

@@ -1,5 +1,3 @@
-//! A connection: one loop that reads, writes and pings.
-
 use std::convert::Infallible;
 use std::future::{pending, poll_fn};
 use std::sync::Arc;

@@ -91,7 +91,7 @@ impl Offer {
     }
 }
 
-/// Before the upgrade, refuses a session that cannot be resumed, because HTTP can carry the reason.
+/// Before the upgrade, refuses a session that cannot be resumed: HTTP can carry the reason.
 pub(super) async fn accept(visit: Visit<'_>) -> Result<Response, Refused> {
     let edge = visit.edge;
     let offer = Offer::of(&visit.head.headers)?;

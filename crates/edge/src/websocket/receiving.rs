@@ -132,7 +132,7 @@ impl Arrived {
         )
     }
 
-    /// If the limits refuse the message, parses it nevertheless, so that the error names the request's id.
+    /// Parses even a message that the limits refuse, so that the error names the request's id.
     pub(super) fn read(
         client: &Client,
         began: Instant,

@@ -56,7 +56,7 @@ impl Connection {
         }
     }
 
-    /// Writes a message, and waits until the connection has taken all of it.
+    /// Waits until the connection has taken the whole message.
     pub(super) async fn write(&mut self, text: Bytes) -> Result<(), End> {
         let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
         metrics()

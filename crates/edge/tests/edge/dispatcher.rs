@@ -1,5 +1,3 @@
-//! Fake tools, whose names tell how they behave.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;

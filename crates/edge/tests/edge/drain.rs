@@ -132,7 +132,6 @@ async fn only_a_call_that_is_safe_to_repeat_is_not_executed_when_its_answer_is_c
 
 #[tokio::test]
 async fn a_call_that_ends_soon_is_answered_before_its_client_is_sent_away() {
-    // So long that the answer always comes first.
     let hour = Duration::from_secs(3600);
     let server = Server::with(|config| config.timing.reconnect_after = hour).await;
     server.drain.cancel();

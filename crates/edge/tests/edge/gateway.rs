@@ -32,13 +32,12 @@ pub(crate) struct FakeGateway {
     pub(crate) bindings: Mutex<Vec<(DeliveryId, Option<WorkerId>)>>,
     pub(crate) cursors: Mutex<Vec<Option<EventId>>>,
     pub(crate) closed: watch::Sender<Vec<String>>,
-    /// The task [`TASK`]. Each change answers the requests that watch it.
+    /// Each change of the task answers the requests that watch the task.
     pub(crate) task: watch::Sender<Task>,
     pub(crate) adopted: Mutex<Vec<(String, AdoptCall)>>,
     /// Failures to make a task, each returned once.
     pub(crate) adopting: Mutex<Vec<GatewayError>>,
     pub(crate) asked: Mutex<Vec<(String, TaskRequest)>>,
-    /// The capabilities of a session that can have tasks.
     pub(crate) offers_tasks: Mutex<Option<RawJson>>,
     pub(crate) opening: Mutex<Option<GatewayError>>,
     pub(crate) opens: AtomicUsize,

@@ -1,5 +1,3 @@
-//! Requests of 2025-11-25 sessions about tasks.
-
 use std::collections::BTreeMap;
 
 use reqwest::Response;
@@ -155,7 +153,6 @@ async fn a_result_is_waited_for_on_a_stream_that_has_the_answer_and_ends() {
     assert!(!text.contains("id: "), "{text}");
 }
 
-/// Builds a task with two questions, of which its client can answer one.
 fn asking() -> TaskState {
     let asked = |method, params| InputRequest {
         method,

@@ -26,7 +26,6 @@ async fn json_of(request: RequestBuilder) -> (StatusCode, Value) {
     let answer = request.send().await.unwrap();
     let status = answer.status();
     let text = answer.text().await.unwrap();
-    // A call that takes long answers on a stream.
     let event = text.lines().find_map(|line| line.strip_prefix("data: "));
     (
         status,

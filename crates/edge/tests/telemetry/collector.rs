@@ -56,7 +56,6 @@ impl Collector {
         }
     }
 
-    /// Waits for the span of this name. Each test has its own trace.
     pub(crate) async fn span(&self, trace: [u8; 16], name: &str) -> Span {
         let find = || {
             let spans = self.spans.lock();

@@ -31,8 +31,7 @@ impl Target {
     }
 }
 
-/// Returns a new span's name. Only names that the catalog knows are in it, because a client can
-/// make up names.
+/// A span's name contains only names that the catalog knows, because a client can make up names.
 pub(super) fn name(method: &Method, target: Option<&Target>) -> String {
     let kind = match (method, target) {
         (Method::Other(_), _) => return OTHER.to_owned(),
@@ -43,7 +42,7 @@ pub(super) fn name(method: &Method, target: Option<&Target>) -> String {
     names::mcp_name(method.as_str(), known)
 }
 
-/// Returns a tool's or prompt's name. Resources are too many for span names.
+/// Resources are too many for span names.
 pub(super) fn named(target: Option<&Target>) -> Option<&str> {
     match target? {
         Target::Tool(name) | Target::Prompt(name) => Some(name),

@@ -1,5 +1,3 @@
-//! Refusals that are the same in every revision.
-
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -77,7 +77,6 @@ impl Rows {
         body
     }
 
-    /// Rows whose code and status `docs/errors.md` does not list together.
     pub(super) fn unexplained(&self) -> Vec<&Row> {
         let explained: BTreeSet<(i64, u16)> = PAGE.lines().flat_map(explained).collect();
         let rows = self.rows.iter();
