@@ -356,7 +356,7 @@ impl SessionState {
     }
 }
 
-/// Before `initialize`, when no calls run, its revision is 2024-11-05, and it has no capabilities.
+/// Before `initialize`, when no calls run, the caller's revision is 2024-11-05, without capabilities.
 fn caller_of(session: &SessionId, record: &Record) -> Caller {
     let handshake = record.handshake.as_ref();
     Caller {

@@ -138,7 +138,7 @@ impl Node {
         Ok(made)
     }
 
-    /// If the list without it cannot be stored, the client sees the task as expired.
+    /// If the list without the task cannot be stored, the client sees the task as expired.
     async fn unmake(&self, live: &Arc<LiveSession>, task: &SessionRef) {
         live.note(Input::TaskUnmade(task.session.clone()));
         self.end_task(&task.session, task).await;
