@@ -7,8 +7,8 @@ use tokio::time::Instant;
 
 const LOOKS: u32 = 8;
 
-/// A bounded LRU cache of session owners, which saves lookups in the store. Entries may be outdated. Without
-/// [`forget_old`](Self::forget_old), many short sessions would fill the cache.
+/// A bounded LRU cache of session owners. Entries may be outdated. Without [`forget_old`](Self::forget_old), many
+/// short sessions would fill the cache.
 pub(crate) struct OwnerCache {
     owners: Cache<SessionId, Remembered>,
     believed_for: Duration,
@@ -39,7 +39,7 @@ impl OwnerCache {
         (since.elapsed() < self.believed_for).then_some(owner)
     }
 
-    /// Returns an owner even if its entry is outdated, as a guess while the store is away.
+    /// Returns even an outdated entry's owner, as a guess while the store is away.
     pub(crate) fn any(&self, session: &SessionId) -> Option<NodeId> {
         self.owners.get(session).map(|remembered| remembered.owner)
     }

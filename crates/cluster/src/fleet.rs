@@ -28,7 +28,7 @@ const AT_ONCE: usize = 32;
 /// Number of other nodes whose rates each node reads, so that a lost node's rates survive.
 const FOLLOWED: usize = 2;
 const FOLLOWED_EVERY: Duration = Duration::from_secs(15);
-/// Maximum tools requested from each node. It is high, because only the merged counts show which tools are called most.
+/// Maximum tools requested from each node: only the merged counts show which tools are called most.
 const MOST_TOOLS: usize = 1_000;
 
 /// Inspects all nodes from this node. Results name the nodes that did not answer in time.
@@ -75,8 +75,8 @@ impl Fleet {
         merge::overview(&self.me, self.listed(), answers, lost)
     }
 
-    /// Regularly reads the rates of the nodes that follow this one in the order of IDs, and keeps them after a node is
-    /// lost.
+    /// Keeps reading the rates of the nodes that follow this one in the order of IDs, so that a lost node's rates
+    /// survive.
     pub async fn follow(fleet: Weak<Self>) {
         loop {
             tokio::time::sleep(FOLLOWED_EVERY).await;
@@ -97,7 +97,7 @@ impl Fleet {
         nodes
     }
 
-    /// Lists all nodes' tools by name; if there are more than `limit`, the most called ones. See [`Inspector::tools`].
+    /// Lists all nodes' tools by name, at most the `limit` most called ones; see [`Inspector::tools`].
     pub async fn tools(&self, filter: &str, limit: usize) -> ToolsSeen {
         let filter: Arc<str> = filter.into();
         let answers = self.ask(move |node| {

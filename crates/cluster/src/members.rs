@@ -35,8 +35,7 @@ pub(crate) const BEATS: u32 = 3;
 #[async_trait]
 pub trait Ownership: Send + Sync + 'static {
     /// Checks with [`Directory::held`] which sessions this node still owns. Called after the lease lapsed, or after
-    /// another node thought this node dead. Calls do not overlap: if either happens again during a call, another call
-    /// follows. The future is dropped when the node leaves.
+    /// another node thought this node dead. Calls do not overlap. The future is dropped when the node leaves.
     ///
     /// # Errors
     /// When the store does not answer; the call is then repeated.
@@ -85,7 +84,7 @@ struct MembersInner {
     doubted: Notify,
     refresh_now: Notify,
     waiting: AtomicUsize,
-    /// Locked while announcing, so that the newest announcement is the last one stored.
+    /// Held while announcing, so that the store ends with the newest announcement.
     announcing: tokio::sync::Mutex<()>,
     leaving: AtomicBool,
     stop: CancellationToken,
@@ -106,10 +105,10 @@ pub struct LeaseStatus {
 
 impl Members {
     /// Takes this node's lease (if `me.session`), announces the node and reads the list of nodes. Background tasks
-    /// repeat this; if the store fails later, they keep the last view.
+    /// repeat these steps, and keep the last view if the store fails later.
     ///
     /// # Errors
-    /// If the store fails now, because the node cannot own sessions without a lease.
+    /// If the store fails now.
     pub async fn join(
         config: MembersConfig,
         me: NodeInfo,
@@ -164,7 +163,7 @@ impl Members {
         self.shared.view.subscribe()
     }
 
-    /// Reads the list of nodes often until the guard is dropped, because a request waits for a node to come or go.
+    /// Reads the list of nodes often until the guard is dropped, for a request that waits for a change.
     pub(crate) fn wait(&self) -> WaitGuard<'_> {
         if self.shared.waiting.fetch_add(1, Ordering::Relaxed) == 0 {
             self.shared.refresh_now.notify_one();
@@ -172,8 +171,8 @@ impl Members {
         WaitGuard(&self.shared.waiting)
     }
 
-    /// Returns a receiver of the present nodes' announcements, for workers. It changes when nodes come, go or drain,
-    /// but not with their load.
+    /// Returns a receiver of the present nodes' announcements, for workers. The receiver changes when nodes come, go
+    /// or drain, but not with their load.
     pub fn announced(&self) -> watch::Receiver<Vec<NodeInfo>> {
         self.shared.announced.subscribe()
     }
@@ -188,8 +187,7 @@ impl Members {
         let _ = self.shared.load.set(Box::new(load));
     }
 
-    /// Has `ownership` check its sessions whenever other nodes may have claimed some, even if that was before this
-    /// call.
+    /// Has `ownership` check its sessions whenever other nodes may have claimed some, even before this call.
     pub fn guard(&self, ownership: Arc<dyn Ownership>) {
         let shared = Arc::clone(&self.shared);
         self.shared.tasks.spawn(async move {
@@ -207,7 +205,8 @@ impl Members {
         });
     }
 
-    /// Returns a source of evidence about leases and nodes. It does not keep the membership alive.
+    /// Returns a source of evidence about leases and nodes, which does not keep the membership
+    /// alive.
     pub fn liveness(&self) -> Arc<dyn Liveness> {
         Arc::new(liveness::Watched(Arc::downgrade(&self.shared)))
     }
@@ -231,13 +230,13 @@ impl Members {
         self.shared.me.lock().session
     }
 
-    /// Returns why the last heartbeat failed, if it did, for example because the store is read-only.
+    /// Returns why the last heartbeat failed, if it did.
     pub fn heartbeat_failure(&self) -> Option<String> {
         self.shared.failing.lock().clone()
     }
 
-    /// Announces that this node, which joined as draining, now accepts sessions. If the store is away, heartbeats retry
-    /// it.
+    /// Announces that this node, which joined as draining, now accepts sessions. Heartbeats retry a failed
+    /// announcement.
     pub async fn open(&self) {
         {
             let mut me = self.shared.me.lock();
@@ -259,7 +258,7 @@ impl Members {
     }
 
     /// Announces that this node is leaving: other nodes place no more sessions here, and requests that wait for an
-    /// owner search again. Sessions stay until released. If the store is away, heartbeats retry it.
+    /// owner search again. Sessions stay until released. Heartbeats retry a failed announcement.
     pub async fn drain(&self) {
         {
             let mut me = self.shared.me.lock();
@@ -274,7 +273,7 @@ impl Members {
         self.shared.tell_left().await;
     }
 
-    /// Ends background tasks, lease and announcement. If the store is away, lease and announcement lapse by themselves.
+    /// Ends background tasks, lease and announcement. If the store is away, the last two lapse by themselves.
     pub async fn leave(&self) {
         let shared = &self.shared;
         shared.stop.cancel();
@@ -296,7 +295,7 @@ impl Members {
         shared.tell_left().await;
     }
 
-    /// Reads the list of nodes soon, because a request named an unknown node.
+    /// A request named an unknown node.
     pub(crate) fn refresh_soon(&self) {
         self.shared.refresh_now.notify_one();
     }
@@ -311,7 +310,7 @@ impl Members {
 }
 
 impl MembersInner {
-    /// Returns the interval of heartbeats, which is also the time that the store has to answer.
+    /// The store has this long to answer.
     fn beat(&self) -> Duration {
         self.config.lease / BEATS
     }

@@ -84,9 +84,8 @@ impl Peer {
         self.is_recent(&self.gone, recently)
     }
 
-    /// Probes with `look` whether the process is gone. Concurrent callers share a probe. For the time `remembered`, an
-    /// inconclusive probe does not revoke an earlier "gone", because connections to an ended container soon time out
-    /// instead of being refused.
+    /// Concurrent callers share a probe. For the time `remembered`, an inconclusive probe does not revoke an earlier
+    /// "gone", because connections to an ended container soon time out instead of being refused.
     pub(crate) async fn is_gone(
         &self,
         look: impl Future<Output = Sight>,

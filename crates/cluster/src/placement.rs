@@ -32,7 +32,7 @@ pub(crate) fn choose<'a>(
     drawn.into_iter().min_by_key(|node| node.load())
 }
 
-/// Whether placing new sessions elsewhere is worth a hop for each request. Placed sessions stay, so placement cannot
+/// If so, placing new sessions elsewhere is worth a hop for each request. Placed sessions stay, so placement cannot
 /// oscillate.
 fn is_overloaded(view: &View, node: &Node) -> bool {
     let others = view

@@ -17,7 +17,7 @@ use crate::testing::Nowhere;
 use crate::view::{Rules, View};
 use crate::{placement, rendezvous};
 
-/// An edge that places sessions as a real one does, on the caller's clock.
+/// An edge that places sessions like a real one, on the caller's clock.
 pub struct Placer {
     me: NodeInfo,
     view: View,
@@ -37,7 +37,7 @@ impl Placer {
         }
     }
 
-    /// Takes the list of nodes that the edge reads at the time `at` after its start. Times must not decrease.
+    /// Takes the list that the edge reads at `at` after its start. Times must not decrease.
     pub fn hear(&mut self, listed: Vec<NodeInfo>, at: Duration) {
         let rules = Rules {
             now: self.begun + at,

@@ -1,6 +1,5 @@
-//! Chooses the node that takes a session without an owner. Nodes with the same view choose the same node. By rendezvous
-//! hashing, the node with the greatest weight wins. If a node comes or goes, only the sessions that it wins change
-//! their node.
+//! Chooses the node that takes a session without an owner, by rendezvous hashing: the node with the greatest weight
+//! wins. Equal views give the same node. If a node comes or goes, only the sessions that it wins change their node.
 
 use shoal_ports::{NodeId, SessionId, stable_hash};
 

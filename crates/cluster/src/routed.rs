@@ -67,7 +67,7 @@ pub(crate) struct Routes {
 }
 
 impl RoutedGateway {
-    /// Routes requests from this node, whose own sessions `local` serves.
+    /// Routes requests from this node; `local` serves its own sessions.
     pub fn new(
         config: RoutingConfig,
         members: Members,

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::peers::{PeerGateways, Peers};
 
-/// Time limit of a probe, short because clients wait for the result. A refused dial ends the probe sooner.
+/// Short, because clients wait for the result. A refused dial ends the probe sooner.
 const LOOKED_FOR_WITHIN: Duration = Duration::from_millis(250);
 
 /// Links to other nodes, dialled on first use. The others serve them with [`Gateways`](shoal_rpc::Gateways): their own

@@ -29,7 +29,6 @@ pub struct Node {
 
 pub(crate) struct Rules<'a> {
     pub(crate) now: Instant,
-    /// How long an unlisted node stays in the view.
     pub(crate) keep_missing: Duration,
     pub(crate) announced_every: Duration,
     pub(crate) peers: &'a dyn Peers,
@@ -71,8 +70,8 @@ impl Node {
         said.saturating_add(placed)
     }
 
-    /// Takes a new announcement. Sessions that this node placed on the announced node count until the announced numbers
-    /// include them, for at most one interval of announcements.
+    /// Sessions that this node placed on the announced node count until the announced numbers include them, for at
+    /// most one interval of announcements.
     fn announced(&self, info: NodeInfo, rules: &Rules<'_>) -> Self {
         let told = info != self.info;
         let counted = rules.now.duration_since(self.counted_since) >= rules.announced_every;
@@ -134,12 +133,12 @@ impl View {
             .find(|node| node.tag == tag && node.is_present())
     }
 
-    /// Returns a number that changes when nodes come, go or drain, but not with their load.
+    /// Changes when nodes come, go or drain, but not with their load.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Returns the node that takes a session without an owner. Equal views give the same node.
+    /// Equal views give the same node.
     pub(crate) fn taker(&self, session: &SessionId, may: impl Fn(&Node) -> bool) -> Option<&Node> {
         self.nodes
             .iter()
@@ -147,7 +146,7 @@ impl View {
             .max_by_key(|node| rendezvous::weight(session, &node.info.id))
     }
 
-    /// Returns the view after a read of the list of nodes. In it, `me` replaces this node's entry.
+    /// In the new view, `me` replaces this node's entry.
     pub(crate) fn refreshed(&self, listed: Vec<NodeInfo>, me: NodeInfo, rules: &Rules<'_>) -> Self {
         let mut before: HashMap<&NodeId, &Node> = self
             .nodes
@@ -179,7 +178,6 @@ impl View {
         Arc::new(Peer::new(gateways))
     }
 
-    /// Whether `nodes` are the same as in this view, apart from their load.
     fn places(&self, nodes: &[Node]) -> bool {
         let place = |node: &Node| (node.is_present(), node.info.session, node.info.draining);
         self.nodes.len() == nodes.len()

@@ -139,7 +139,7 @@ impl WorkerJoins {
     }
 
     /// Makes all workers leave every node: no new calls start, and running calls may end until `deadline`. Nodes that
-    /// appear meanwhile get links too, because sessions with running calls may move to them. Returns whether all calls
+    /// appear meanwhile get links too, because sessions with running calls may move there. Returns whether all calls
     /// ended in time.
     ///
     /// # Cancel safety

@@ -6,7 +6,7 @@ use shoal_ports::{NodeId, NodeReport, Remembered, Step};
 
 use super::NodeAnswer;
 
-/// Seconds after which the rates of a lost node are forgotten, because operators see no older ones.
+/// Seconds after which the rates of a lost node are forgotten.
 const SHOWN_S: u64 = 15 * 60;
 const NODES: usize = 256;
 const TOLD: usize = 8;

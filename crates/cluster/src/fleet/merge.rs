@@ -198,8 +198,7 @@ fn add(steps: &mut BTreeMap<u64, Step>, whole: u64, step: &Step) {
     sum.add(step);
 }
 
-/// Returns the newest step that every node has reported, because a partial sum would look like a dip. Ignores nodes
-/// that lag far behind.
+/// Waits for every node's report, because a partial sum would look like a dip. Ignores nodes that lag far behind.
 fn last_whole_step(answers: &[NodeAnswer<NodeReport>]) -> u64 {
     let reports = answers
         .iter()

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{MembersInner, NodeLoad, Ownership};
 
-/// Renews the lease and the announcement until the node leaves. A failed renewal is retried sooner.
+/// A failed renewal is retried sooner.
 pub(super) async fn beat(shared: Arc<MembersInner>) {
     let every = shared.beat();
     let mut backoff = Backoff::new(every / 8, every);
@@ -82,8 +82,8 @@ impl MembersInner {
     }
 
     /// Whenever other nodes may have claimed sessions (a doubt), has `ownership` check its sessions until a check
-    /// succeeds, and once more one lease later. The later check finds claims that were under way at the first: another
-    /// node reads the lease before it claims, so these claims have ended by then.
+    /// succeeds, and once more one lease later. The later check finds claims that were under way at the first,
+    /// because another node reads the lease before it claims.
     pub(super) async fn revalidate(&self, ownership: &dyn Ownership) {
         let every = self.beat();
         let mut backoff = Backoff::new(every / 8, every);

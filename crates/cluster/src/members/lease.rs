@@ -22,9 +22,9 @@ impl LeaseClock {
         }
     }
 
-    /// Records a renewal that started at `asked`, and returns its effect. The first lease counts as kept. A lease that
-    /// lapsed by this node's clock counts as begun anew: an abandoned renewal may reach the store after the lapse, and
-    /// then the store's answer to the next renewal hides the lapse.
+    /// The renewal started at `asked`. The first lease counts as kept. A lease that lapsed by this node's clock
+    /// counts as begun anew: an abandoned renewal may reach the store after the lapse, and then the store's answer to
+    /// the next renewal hides the lapse.
     pub(crate) fn renewed(&mut self, asked: Instant, found: Renewal) -> Renewal {
         let first = self.renewed.is_none();
         let found = match found {
@@ -84,8 +84,7 @@ impl Certainty {
         self.until.store(0, Ordering::Release);
     }
 
-    /// Records that other nodes may have claimed sessions. Call it before [`renewed`](Self::renewed), so that the new
-    /// lease is not trusted in between.
+    /// Call this before [`renewed`](Self::renewed), so that the new lease is not trusted in between.
     pub(crate) fn doubted(&self) {
         self.doubts.fetch_add(1, Ordering::AcqRel);
     }

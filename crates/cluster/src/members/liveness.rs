@@ -17,7 +17,7 @@ impl Liveness for Watched {
     }
 
     fn is_present(&self, node: &NodeId) -> bool {
-        // After this node has left, it learns nothing of the others, so it counts every node as present.
+        // A node that has left learns nothing of the others, so it counts every node as present.
         self.0.upgrade().is_none_or(|shared| {
             let view = shared.view.borrow();
             view.node(node).is_some_and(Node::is_present)

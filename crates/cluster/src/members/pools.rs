@@ -1,5 +1,5 @@
-//! A node that starts knows no pools. Other nodes tell it which pools to wait for; if all nodes stopped together, the
-//! store does. If several pools offer a name, the nodes agree in the store which pool keeps it.
+//! Other nodes tell a starting node which pools to wait for; if all nodes stopped together, the store does. If
+//! several pools offer a name, the nodes agree in the store which pool keeps it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -62,8 +62,7 @@ impl Members {
         if pools.elsewhere.set(Box::new(elsewhere)).is_err() {
             return;
         }
-        // Call `elsewhere` first: it makes this node wait for the others' pools, and meanwhile `here` does not report
-        // `is_whole`.
+        // `elsewhere` makes this node wait for the others' pools; meanwhile `here` does not report `is_whole`.
         self.shared.tell_elsewhere();
         let _ = pools.here.set(Box::new(here));
         let shared = Arc::clone(&self.shared);
@@ -106,8 +105,8 @@ impl MembersInner {
         }
     }
 
-    /// Announces changed pools before the next heartbeat, because starting nodes wait for them. If this fails, the next
-    /// announcement has them.
+    /// Does not wait for the next heartbeat, because starting nodes wait for changed pools. After a failure, the next
+    /// announcement has the pools.
     async fn tell_pools(&self) {
         let known = self.pools_here().known;
         if *self.pools.told.lock() == known {
@@ -119,8 +118,7 @@ impl MembersInner {
         }
     }
 
-    /// Reads the pools that the store remembers. A failure is harmless, because other nodes announce newer ones, and
-    /// `remember_pools` retries.
+    /// A failure is harmless: other nodes announce newer pools, and `remember_pools` retries.
     pub(super) async fn recall_pools(&self) {
         let recalled = async {
             let pools = self.membership.remembered_pools().await?;
@@ -137,7 +135,7 @@ impl MembersInner {
         }
     }
 
-    /// Stores the pools once this node knows all of them. Drops remembered pools that are gone.
+    /// Stores the pools only once this node knows all of them. Drops remembered pools that are gone.
     pub(super) async fn remember_pools(&self) {
         if self.pools.recalled.get().is_none() {
             self.recall_pools().await;

@@ -22,7 +22,6 @@ pub(crate) fn look_every(refresh: Duration, nodes: usize) -> Duration {
     refresh.mul_f64(nodes.max(CLOSE) as f64 / CLOSE as f64)
 }
 
-/// Reads the list of nodes regularly, on request, and when a node announces that it leaves.
 pub(super) async fn follow(shared: Arc<MembersInner>, news: ClusterSubscription) {
     let every = shared.config.refresh;
     let mut backoff = Backoff::new(every, every * 4);

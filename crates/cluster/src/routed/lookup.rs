@@ -5,8 +5,7 @@ use shoal_ports::{GatewayError, NodeId, Placement, SessionRef, StoreError};
 use super::Routes;
 
 impl Routes {
-    /// Looks up the session's owner in the store. Concurrent lookups are limited, because many requests ask at once
-    /// when a node dies.
+    /// Concurrent lookups are limited, because many requests ask at once when a node dies.
     ///
     /// # Errors
     /// `NotFound`, also for another principal's session; `Unavailable` if the store is away.

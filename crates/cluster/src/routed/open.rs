@@ -11,7 +11,6 @@ use crate::placement;
 use crate::view::Node;
 
 impl Routes {
-    /// Waits while no node that accepts sessions can be reached.
     pub(super) async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         let mut span = span::placing(&open);
         let mut patience = Patience::new(&self.config, self.config.open_within);
@@ -29,7 +28,7 @@ impl Routes {
         Err(error)
     }
 
-    /// Makes the ID of a new task, which names a node with room.
+    /// The ID names a node with room.
     pub(super) fn new_task(&self) -> Result<SessionId, GatewayError> {
         let route = self
             .room(&[])
@@ -78,7 +77,7 @@ impl Routes {
         Err(last)
     }
 
-    /// Chooses a node for a new session. Prefers nodes that have not failed recently.
+    /// Prefers nodes that have not failed recently.
     fn room(&self, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         let rng = &mut rand::rng();
@@ -109,7 +108,7 @@ enum NotOpened {
 }
 
 impl NotOpened {
-    /// Whether waiting may help. It does not help if all nodes are full.
+    /// Waiting does not help if all nodes are full.
     fn passes(&self) -> bool {
         match self {
             Self::NoNode => true,

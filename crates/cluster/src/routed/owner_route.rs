@@ -11,7 +11,6 @@ use crate::view::{Node, View};
 
 pub(crate) struct OwnerRoute {
     pub(crate) owner: NodeId,
-    /// The node that gets the request: the owner or a relay.
     pub(crate) asked: NodeId,
     pub(crate) gateway: Arc<dyn SessionGateway>,
     /// Whether only the hint in the session ID names this owner.
@@ -28,7 +27,7 @@ impl OwnerRoute {
         self.peer.worked();
     }
 
-    /// Records that the link broke. Ignores relayed requests, because the link behind the relay may be at fault.
+    /// Ignores relayed requests, because the link behind the relay may be at fault.
     pub(crate) fn broke(&self) {
         if !self.is_relayed() {
             self.peer.broke();
@@ -124,8 +123,7 @@ impl Routes {
         })
     }
 
-    /// Returns the route to the node that takes a session without an owner. Prefers nodes that have not failed
-    /// recently.
+    /// Prefers nodes that have not failed recently.
     pub(crate) fn taker(&self, session: &SessionId, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         let untried = |node: &Node| !tried.contains(&node.info().id);

@@ -30,8 +30,7 @@ impl Patience {
         self.left().is_zero()
     }
 
-    /// Sleeps for the backoff's next delay. If nodes come, go or drain, resets the backoff and returns after a short
-    /// random delay.
+    /// If nodes come, go or drain, resets the backoff and returns after a short random delay.
     pub(super) async fn pause(&mut self, members: &Members) {
         let pause = self.backoff.pause().min(self.left());
         let _closely = members.wait();

@@ -22,7 +22,7 @@ impl Relay {
         Self { routes }
     }
 
-    /// Sends the request to the owner, and follows one redirect.
+    /// Follows one redirect.
     async fn pass<E: GatewayRequest>(
         &self,
         to: &SessionRef,
@@ -103,8 +103,7 @@ impl SessionGateway for Relay {
         self.routes.new_task()
     }
 
-    /// Makes the task at its owner. A task that does not exist has no owner, so the asking node must choose a node
-    /// itself.
+    /// A task that does not exist has no owner, so the asking node must choose a node itself.
     async fn adopt(&self, to: &SessionRef, call: AdoptCall) -> Result<Task, GatewayError> {
         match self.pass(to, &Adopt(call)).await {
             Err(GatewayError::NotFound) => Err(GatewayError::Moved { owner: None }),

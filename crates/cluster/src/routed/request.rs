@@ -26,12 +26,11 @@ pub(crate) trait GatewayRequest: Send + Sync {
         repeated: bool,
     ) -> Attempt<'a, Self::Answer>;
 
-    /// Whether the request must not be carried out twice.
     fn takes_effect(&self) -> bool {
         false
     }
 
-    /// Returns the answer for a request that an earlier attempt carried out.
+    /// For a request that an earlier attempt carried out.
     fn done(&self) -> Option<Self::Answer> {
         None
     }
@@ -51,7 +50,7 @@ pub(crate) struct WatchTask(pub(crate) TaskMark);
 
 pub(crate) struct TasksOf;
 
-/// Waits until the calls of these requests have stopped; `None` stands for all current calls.
+/// `None` stands for all current calls.
 pub(crate) struct UntilOver(pub(crate) Option<Vec<RequestId>>);
 
 impl GatewayRequest for Deliver {

@@ -33,7 +33,7 @@ pub(crate) struct AttemptContext {
     /// Whether an earlier attempt may have been carried out, or a client's stream depends on this one. If either holds,
     /// a node's temporary refusal is not final.
     pub(crate) committed: bool,
-    /// Whether the request went through a relay. An error may then be the relay's own.
+    /// After a relayed request, an error may be the relay's own.
     pub(crate) relayed: bool,
     /// Whether only the hint in the session ID led to the node. A node of an earlier release then refuses by what it
     /// reads from the store, so its refusal is not final: the search asks the store itself.
@@ -47,13 +47,14 @@ pub(crate) enum RetryDecision {
     Done,
     /// The request was not carried out: search again, at once if there is a better route.
     Elsewhere,
-    /// The link broke: send the request to the current owner, as repeated unless it was never sent.
+    /// The link broke: send the request to the current owner, marked as repeated unless it was
+    /// never sent.
     Repeat,
     /// The request was not carried out: pause, then search again.
     Later,
 }
 
-/// Decides what follows from `error`. An [`Operation::Open`] may simply use another node.
+/// An [`Operation::Open`] may simply use another node.
 pub(crate) fn decide(
     operation: Operation,
     asked: AttemptContext,

@@ -1,5 +1,5 @@
-//! Streams that outlive the owner of their session. When the owner changes or a connection breaks, a stream continues
-//! after the last event that its client has. This runs in the task that reads the stream.
+//! When the owner changes or a connection breaks, a stream continues after the last event that its client has. This
+//! runs in the task that reads the stream.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,7 +24,6 @@ struct Outliving {
     from: Source,
     /// When this owner was found, and the client's position at that time.
     found: (Instant, EventId),
-    /// Boxed, because few streams move.
     moves: Option<Box<Moves>>,
 }
 
@@ -58,9 +57,9 @@ impl Routes {
         }
     }
 
-    /// Continues the stream at the next owner. `None` ends the client's connection, and the client learns the reason
-    /// when it reconnects. After fruitless attempts, waits `pause` first, because an owner may say `Moved` before other
-    /// nodes see that it released the session.
+    /// `None` ends the client's connection, and the client learns the reason when it reconnects. After fruitless
+    /// attempts, waits `pause` first, because an owner may say `Moved` before other nodes see that it released the
+    /// session.
     async fn reattach(
         self: Arc<Self>,
         to: SessionRef,

@@ -48,7 +48,7 @@ impl Roll {
         }
     }
 
-    /// Plans the links anew. `told` lists the nodes that this process knows as a member of the cluster.
+    /// `told` lists the nodes that this process knows as a member of the cluster.
     pub(super) fn revise(
         &mut self,
         now: Instant,
@@ -68,8 +68,7 @@ impl Roll {
         Plan { keep, start }
     }
 
-    /// Learns the nodes that connected nodes and this process report. Forgets nodes that were not reported for a while,
-    /// unless nobody reports any.
+    /// Forgets nodes that were not reported for a while, unless nobody reports any.
     fn hear(&mut self, now: Instant, joins: &[Joined], told: Option<Vec<NodeInfo>>) {
         let tellers = joins
             .iter()
@@ -106,7 +105,6 @@ impl Roll {
         });
     }
 
-    /// Keeps one link for each node, and links that may still lead to a node.
     fn keep(&self, joins: &[Joined]) -> Vec<bool> {
         let mut linked = HashSet::new();
         let mut keep = vec![false; joins.len()];

@@ -71,8 +71,7 @@ impl Round {
         }
     }
 
-    /// Makes one worker leave like [`WorkerJoins::leave`](super::WorkerJoins::leave). Calls of unreachable nodes count
-    /// as ended.
+    /// Like [`WorkerJoins::leave`](super::WorkerJoins::leave). Calls of unreachable nodes count as ended.
     pub(super) async fn leave(&self, deadline: Instant) -> bool {
         let mut ended = true;
         let mut leaving = JoinSet::new();

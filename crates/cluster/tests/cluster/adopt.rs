@@ -1,5 +1,3 @@
-//! Calls that become tasks, and requests to tasks, across nodes.
-
 use std::time::Duration;
 
 use shoal_ports::{

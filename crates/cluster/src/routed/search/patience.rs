@@ -4,7 +4,7 @@ use super::Search;
 use crate::routed::retry_decision::Operation;
 
 impl Search<'_> {
-    /// Waits before the next attempt. Fails if the request's patience is over.
+    /// Fails if the request's patience is over.
     pub(super) async fn pause(&mut self) -> Result<(), GatewayError> {
         // A call that cannot become a task at once stays a plain call.
         let is_new = self.operation == Operation::Adopt && !self.committed;
@@ -18,8 +18,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Returns the final error. A message that may have been carried out gets `Unreachable`, because `Unavailable`
-    /// tells a client that a retry is safe. Listening, closing and asking may always be repeated.
+    /// A message that may have been carried out gets `Unreachable`, because `Unavailable` tells a client that a retry
+    /// is safe. Listening, closing and asking may always be repeated.
     fn give_up(&mut self) -> GatewayError {
         self.routes.counters.given_up.add();
         let patience = self.routes.config.patience;

@@ -106,7 +106,6 @@ impl ScriptedNode {
         self.posts.lock().clone()
     }
 
-    /// Returns the tasks that this node was asked to make, and whether the request was repeated.
     pub(crate) fn adopts(&self) -> Vec<(SessionId, bool)> {
         self.adopts.lock().clone()
     }
@@ -299,7 +298,6 @@ impl SessionGateway for ScriptedNode {
         Ok(SessionId::of_task_opened_by(&self.id))
     }
 
-    /// Fails with the scripted error. Otherwise makes the task, and then hangs if the script says so.
     async fn adopt(&self, to: &SessionRef, call: AdoptCall) -> Result<Task, GatewayError> {
         let adopted = (to.session.clone(), call.repeated);
         self.adopts.lock().push(adopted);
