@@ -1,4 +1,3 @@
-//! Measures sequential calls over a worker link on loopback.
 #![allow(missing_docs, reason = "the macros' functions are nobody's interface")]
 
 mod pair;

@@ -52,7 +52,6 @@ async fn run(worker: &Arc<dyn Worker>, calls: usize, at_once: usize) {
     futures::future::join_all(tasks).await;
 }
 
-/// `/proc` counts hundredths of a second. Without `/proc`, the time is zero.
 fn cpu_time() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default();

@@ -1,5 +1,4 @@
-//! Serves an [`Inspector`](shoal_ports::Inspector) to other nodes' consoles, and calls other nodes'
-//! inspectors. Each request is a plain gRPC call, because requests are rare and harmless to lose.
+//! Each request is a plain gRPC call, because requests are rare and harmless to lose.
 
 mod remote;
 mod service;

@@ -1,5 +1,4 @@
-//! Converts between the ports' types and protobuf messages. Workers may be written in any language,
-//! so Shoal validates their JSON here.
+//! Workers may be written in any language, so Shoal validates their JSON here.
 
 pub(crate) mod call;
 pub(crate) mod catalog;
@@ -21,7 +20,7 @@ use shoal_protocol::RawJson;
 
 use crate::error::Malformed;
 
-/// Longer durations are cut to this, so that adding a duration to an `Instant` cannot overflow.
+/// Longer durations are cut, so that adding one to an `Instant` cannot overflow.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 /// Rounds up, so that a remaining time does not become zero.

@@ -34,8 +34,7 @@ impl LinkError {
             }
             Code::OutOfRange | Code::Internal => Self::Protocol(text.to_owned()),
             code => Self::Transport(match last_cause(status) {
-                // The cause has the operating system's or TLS's text. gRPC's text is the same for
-                // all causes.
+                // gRPC's text is the same for all causes.
                 Some(cause) => format!("{code:?} {text}: {cause}"),
                 None => format!("{code:?} {text}"),
             }),

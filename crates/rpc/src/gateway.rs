@@ -58,7 +58,7 @@ struct RemoteGatewayInner {
     address: String,
     config: LinkConfig,
     link: Mutex<Option<Arc<Link>>>,
-    /// Locked while dialling, so that concurrent requests share one attempt.
+    /// The lock lets concurrent requests share one attempt.
     dialling: tokio::sync::Mutex<Dialling>,
 }
 
@@ -88,7 +88,7 @@ impl RemoteGateway {
         }
     }
 
-    /// Returns a gateway over the same link for requests that another node has relayed. The far end must not relay them
+    /// Returns a gateway over the same link for requests that another node has relayed. The far end must not relay
     /// again.
     pub fn relayed(&self) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! The worker's side of worker links: serves any [`Worker`] to remote nodes.
+//! The worker's side of worker links.
 //!
 //! | | |
 //! |---|---|
@@ -93,7 +93,7 @@ pub struct WorkerJoin {
     state: watch::Sender<JoinState>,
     nodes: watch::Sender<Vec<NodeInfo>>,
     leave: watch::Sender<Option<Instant>>,
-    /// `None` until the worker has left or was stopped, then whether all its calls had ended.
+    /// Whether all calls had ended; `None` until the worker has left or was stopped.
     over: watch::Receiver<Option<bool>>,
     stop: CancellationToken,
 }

@@ -47,5 +47,5 @@ pub(crate) const BATCH_FRAMES: usize = 128;
 /// Maximum bytes of a message: a whole frame, a batch or a fragment, with its envelope.
 pub(crate) const LONGEST_MESSAGE: usize = 128 * 1024;
 
-/// A map of flights by number, with fast hashing, because every frame looks up its flight.
+/// Hashes fast, because every frame looks up its flight.
 pub(crate) type ByFlight<T> = HashMap<u64, T, RandomState>;

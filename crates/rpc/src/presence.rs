@@ -44,8 +44,7 @@ impl PresencePorts {
         Self(Arc::new(Inner { number, open }))
     }
 
-    /// Returns the presence to report to the node at `address`. If no port can be opened, the node
-    /// notices a death later.
+    /// If no port can be opened, the node notices a death later.
     pub(crate) async fn towards(&self, address: &str) -> Option<Presence> {
         let here = match local_address(address).await {
             Ok(here) => here,
@@ -144,8 +143,7 @@ impl PresenceProbe {
         }
     }
 
-    /// Returns when the port refuses connections or another process answers. Otherwise pends.
-    /// Cancellation safe.
+    /// Another process at the port also proves the death. Cancellation safe.
     pub(crate) async fn gone(self) {
         let seen = match self.seen {
             Some(seen) => seen.await.ok().flatten(),

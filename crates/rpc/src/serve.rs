@@ -1,4 +1,4 @@
-//! The session node's side of node links: serves any [`SessionGateway`] to edges and other nodes.
+//! The session node's side of node links.
 //!
 //! | | |
 //! |---|---|

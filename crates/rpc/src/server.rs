@@ -9,7 +9,7 @@ use tonic::transport::server::TcpIncoming;
 
 use crate::{ConsoleService, GatewayLinks, LinkConfig, WorkerLinks, tls};
 
-/// HTTP/2 windows: bytes in flight of a stream and of a connection. Credit limits each call.
+/// HTTP/2 windows, in bytes. Credit limits each call.
 const STREAM_WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 8 << 20;
 const LAST_WORDS: Duration = Duration::from_millis(500);

@@ -1,5 +1,3 @@
-//! A node and a worker linked over loopback in one process.
-
 use std::sync::Arc;
 use std::time::Duration;
 

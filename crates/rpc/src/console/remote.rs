@@ -17,7 +17,7 @@ use crate::proto::node::v1::{
     InspectSession, InspectSessions, InspectTool, InspectTools, act_request,
 };
 
-/// Maximum bytes of an answer. Each of a thousand reports has a few hundred bytes.
+/// Maximum bytes of an answer: each of a thousand reports has a few hundred.
 const LONGEST_ANSWER: usize = 8 * 1024 * 1024;
 
 /// The inspector of another node, over its cluster listener.

@@ -173,7 +173,6 @@ pub(crate) fn repeat_in(durability: i32) -> Repeat {
     }
 }
 
-/// Converts log levels, which have the same names on both sides.
 macro_rules! levels {
     ($($level:ident)+) => {
         fn log_out(log: LogFilter) -> wire::LogLevel {

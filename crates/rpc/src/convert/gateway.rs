@@ -80,7 +80,7 @@ pub(crate) fn event_id_in(id: wire::EventId) -> EventId {
     }
 }
 
-/// Encodes an item of a stream. `cursor` is the reader's position, which the item may advance.
+/// `cursor` is the reader's position, which the item may advance.
 pub(crate) fn item_out(flight: u64, item: StreamItem, cursor: &mut EventId) -> wire::Item {
     if let StreamItem::Event { id, .. } | StreamItem::Prime { id, .. } = &item {
         *cursor = *id;
@@ -110,7 +110,7 @@ pub(crate) fn item_out(flight: u64, item: StreamItem, cursor: &mut EventId) -> w
     }
 }
 
-/// Decodes an item of a stream. `None` if its kind is unknown.
+/// `None` if the item's kind is unknown.
 pub(crate) fn item_in(item: wire::Item) -> Result<Option<StreamItem>, Malformed> {
     let id = |id: Option<_>| id.map(event_id_in).ok_or(Malformed("item: it has no id"));
     Ok(Some(match item.kind {

@@ -78,7 +78,7 @@ fn grant_out(grant: &Grant) -> wire::Grant {
     }
 }
 
-/// Decodes a grant, without its expiry, which the edge checked before it sent the request.
+/// The edge checked the expiry before it sent the request.
 fn grant_in(said: wire::Grant) -> Grant {
     Grant {
         scopes: said.scopes.into_iter().map(Arc::from).collect(),

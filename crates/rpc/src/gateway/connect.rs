@@ -26,7 +26,7 @@ pub(super) async fn connect(
     Ok(link)
 }
 
-/// Dials a node and says hello. Without `node`, accepts any node.
+/// Without `node`, accepts any node.
 pub(super) async fn greet(
     from: &NodeId,
     node: Option<&NodeId>,

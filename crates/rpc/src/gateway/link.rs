@@ -30,7 +30,7 @@ pub(super) struct Link {
 
 enum PendingRequest {
     Asked(oneshot::Sender<Reply>),
-    /// Takes the stream's items. The credit that the peer has limits their number.
+    /// The peer's credit limits the number of items.
     Streaming(LazySender<Passed>),
 }
 
@@ -127,7 +127,6 @@ impl Link {
         }
     }
 
-    /// Ends a request with its answer.
     pub(super) fn reply(&self, number: u64, reply: Reply) {
         let asked = match &mut *self.flights.lock() {
             Some(flights) => flights.remove(&number),
@@ -173,8 +172,8 @@ impl Link {
 
     pub(super) fn detach(&self, number: u64) {
         self.forget(number);
-        // Sent in the request's flight, because the detachment must follow fragments of the request that still wait. A
-        // short frame always fits.
+        // In the request's flight, because the detachment must follow waiting fragments of the request. A short frame
+        // always fits.
         let _ = (self.outbox).push(number, Frame::Detach(Detach { flight: number }));
     }
 

@@ -12,8 +12,8 @@ use crate::link::credit::Taken;
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::types::v1::Credit;
 
-/// Yields a stream's items and grants the peer credit for them. Ends with [`StreamItem::Moved`] if the link breaks.
-/// Detaches the flight on drop.
+/// Grants the peer credit for yielded items. Ends with [`StreamItem::Moved`] if the link breaks. Detaches the flight
+/// on drop.
 struct Arriving {
     link: Arc<Link>,
     flight: u64,

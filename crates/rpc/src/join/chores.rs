@@ -100,8 +100,7 @@ impl Chores {
         }
     }
 
-    /// Waits for a chore to finish, and returns its answer if it was a subscription. Pends without
-    /// chores. Cancellation safe.
+    /// Returns the answer to a subscription. Pends without chores. Cancellation safe.
     pub(super) async fn next(&mut self) -> Option<Subscribed> {
         let Some(outcome) = self.running.next().await else {
             return std::future::pending().await;
@@ -129,14 +128,14 @@ impl Chores {
         })
     }
 
-    /// Carries out chores while there is no link. Cancellation safe.
+    /// Used while there is no link. Cancellation safe.
     pub(super) async fn run(&mut self) {
         loop {
             self.next().await;
         }
     }
 
-    /// Waits until all chores are done. Cancellation safe.
+    /// Cancellation safe.
     pub(super) async fn finish(&mut self) {
         while !self.running.is_empty() {
             self.next().await;

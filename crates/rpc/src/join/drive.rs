@@ -246,7 +246,7 @@ impl<'a> Drive<'a> {
         End::Left(idle)
     }
 
-    /// Waits until the node has read everything, because the worker's process may exit afterwards.
+    /// The node must have read everything, because the worker's process may exit afterwards.
     async fn last_words(&mut self) {
         let end = loop {
             if let Err(end) = self.step(None).await {

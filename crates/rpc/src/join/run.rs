@@ -88,8 +88,7 @@ impl Runner {
         self.leave.borrow().is_some_and(is_done)
     }
 
-    /// Waits until the worker leaves and its calls have ended, or until the deadline. Cancellation
-    /// safe.
+    /// Waits for the worker to leave and for its calls, until the deadline. Cancellation safe.
     async fn left(&self) {
         let mut leave = self.leave.clone();
         if leave.wait_for(Option::is_some).await.is_err() {

@@ -17,7 +17,7 @@ pub(super) struct ServedCall {
     reading: bool,
     credit: i64,
     spoken: bool,
-    /// Whether to report the call as accepted, although it has sent no event.
+    /// The call is reported as accepted, although it has sent no event.
     late: bool,
     bell: Arc<Bell>,
     waker: Waker,
@@ -109,14 +109,13 @@ impl ServedCall {
         self.control.as_ref()?.over()
     }
 
-    /// Whether to report now that the call runs. A starting call is not reported, because the
-    /// worker may still refuse it.
+    /// A starting call is not reported, because the worker may still refuse it.
     pub(super) fn is_to_be_accepted(&mut self, is_late: bool) -> bool {
         self.late |= is_late;
         self.late && self.control.is_some() && !self.spoken
     }
 
-    /// Returns the reader's name for the first sent frame, and 0 for later ones.
+    /// Only the first sent frame has the reader's name; later ones have 0.
     pub(super) fn introduce(&mut self) -> u64 {
         match (std::mem::replace(&mut self.spoken, true), &self.control) {
             (false, Some(control)) => control.reader().unwrap_or(0),

@@ -25,7 +25,7 @@ pub(super) struct ServedCalls {
     credit: i64,
     version: u32,
     flights: ByFlight<ServedCall>,
-    /// Calls without an event so far, by the time to report them as accepted.
+    /// Calls without an event, by the time to report them as accepted.
     quiet: VecDeque<(Instant, u64)>,
     /// The worker has said goodbye, so no call may start.
     pub(super) parted: bool,
@@ -54,8 +54,7 @@ impl ServedCalls {
         !self.flights.values().any(ServedCall::is_read)
     }
 
-    /// Whether no call is open, including other nodes' calls, because their sessions may move to
-    /// the linked node.
+    /// Other nodes' calls count, because their sessions may move to the linked node.
     pub(super) fn is_done(&self) -> bool {
         self.is_idle() && self.joining.worker.open_calls() == 0
     }
@@ -115,8 +114,8 @@ impl ServedCalls {
         }
     }
 
-    /// Returns a call that its node controls. Polls its start first, because a node of an earlier
-    /// release controls a call right after attaching.
+    /// Polls the call's start first, because a node of an earlier release controls a call right
+    /// after attaching.
     pub(super) fn steered(&mut self, number: u64) -> Option<&mut ServedCall> {
         let flight = self.flights.get_mut(&number)?;
         flight.begin();

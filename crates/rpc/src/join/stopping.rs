@@ -14,8 +14,7 @@ impl Stopping {
         }));
     }
 
-    /// Returns the flight of the next tool that has stopped. Pends if no tool is running.
-    /// Cancellation safe.
+    /// Pends if no tool is running. Cancellation safe.
     pub(super) async fn next(&mut self) -> u64 {
         match self.0.next().await {
             Some(flight) => flight,

@@ -5,11 +5,10 @@ use shoal_ports::Worker;
 use shoal_protocol::RpcError;
 use tokio::sync::Mutex;
 
-/// Counts the subscriptions to each resource over all links. The worker itself gets at most one for
-/// each resource.
+/// For all links together, the worker gets at most one for each resource.
 #[derive(Default)]
 pub(super) struct Subscriptions {
-    // Locked during a request to the worker, so that changes keep their order.
+    // Locked during a request to the worker, so that changes stay in order.
     counts: Mutex<HashMap<String, usize>>,
 }
 

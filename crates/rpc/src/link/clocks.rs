@@ -24,7 +24,7 @@ impl Skew {
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Records a pong. Times are of this process's clock, except `peer`, which is 0 if unknown.
+    /// Times are of this process's clock, except `peer`, which is 0 if unknown.
     pub(crate) fn note(&self, asked: u64, now: u64, peer: u64) {
         if let Some(skew) = skew(asked, now, peer) {
             LINKS.lock().insert(self.0, skew);

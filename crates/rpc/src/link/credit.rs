@@ -5,12 +5,11 @@ pub(crate) fn cost(payload: usize) -> u64 {
     payload as u64 + FRAME_COST
 }
 
-/// Credit for read frames, not yet granted back to the peer.
 #[derive(Debug, Default)]
 pub(crate) struct Taken(u64);
 
 impl Taken {
-    /// Returns the credit to grant to the peer now, if it is worth a frame.
+    /// `None` if the credit is not worth a frame yet.
     pub(crate) fn add(&mut self, cost: u64, credit: u64) -> Option<u64> {
         self.0 += cost;
         (self.0 >= credit / 2).then(|| std::mem::take(&mut self.0))

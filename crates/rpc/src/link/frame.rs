@@ -9,7 +9,6 @@ pub(crate) trait Frame: prost::Message + Default + 'static {
 
     fn of_link(own: LinkFrame<Self>) -> Self;
 
-    /// Tells whether the link or the contract handles the frame.
     fn sort(self) -> Sorted<Self>;
 }
 

@@ -22,8 +22,7 @@ pub(crate) struct Welcomed<F, O, W> {
     pub(crate) outbox: Arc<Outbox<O>>,
 }
 
-/// Dials, opens the stream by `link` and says hello. `read` extracts the welcome from the first
-/// frame.
+/// `read` extracts the welcome from the first frame.
 pub(crate) async fn dial<F, O, W, L>(
     address: &str,
     config: &LinkConfig,
@@ -62,7 +61,7 @@ where
         .unwrap_or(Err(LinkError::Silent))
 }
 
-/// Waits for the dialer's hello. The error is meant for the dialer.
+/// The error is meant for the dialer.
 pub(crate) async fn hello<H>(
     hello: impl Future<Output = Result<H, LinkError>>,
     config: &LinkConfig,
@@ -78,7 +77,7 @@ pub(crate) async fn hello<H>(
     Ok(hello)
 }
 
-/// Agrees on version and limits. The error is meant for the dialer.
+/// The error is meant for the dialer.
 pub(crate) fn accept<S, F, O>(
     config: &LinkConfig,
     offered: Option<Versions>,

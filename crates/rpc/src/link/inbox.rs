@@ -46,7 +46,7 @@ where
         }
     }
 
-    /// Sets the agreed version, which says whether batches may arrive.
+    /// The agreed version says whether batches may arrive.
     pub(crate) fn open(&mut self, version: u32) {
         self.batches = version >= BATCHES;
     }
@@ -91,7 +91,7 @@ where
         }
     }
 
-    /// Returns the frame if it belongs to the contract. Handles the link's own frames.
+    /// `None` for the link's own frames.
     fn handle(&mut self, frame: F, in_batch: bool) -> Result<Option<F>, LinkError> {
         let own = match frame.sort() {
             Sorted::Contract(frame) => return Ok(Some(frame)),

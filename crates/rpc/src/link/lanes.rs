@@ -83,8 +83,7 @@ impl<F: Frame> Lanes<F> {
         }
     }
 
-    /// Returns a fragment of the next lane that may send after `sent` short frames. Only the first [`LANES`] lanes take
-    /// turns, because the receiver joins no more at a time.
+    /// Only the first [`LANES`] lanes take turns, because the receiver joins no more at a time.
     pub(super) fn next(&mut self, sent: u64) -> Option<DueFragment<F>> {
         let mut turns = self.lanes.iter().take(LANES);
         let turn = turns.position(|lane| lane.after <= sent)?;
@@ -111,8 +110,7 @@ impl<F: Frame> Lanes<F> {
         })
     }
 
-    /// Ends a lane after its frame's last fragment, and returns the short frames behind it. The flight's next long
-    /// frame begins a new lane.
+    /// Returns the short frames behind the lane's last fragment. The flight's next long frame begins a new lane.
     fn free(&mut self, mut lane: Lane<F>) -> Vec<(F, usize)> {
         let mut freed = Vec::new();
         self.flights.remove(&lane.flight);

@@ -116,12 +116,11 @@ impl<F: Frame> Outbox<F> {
         wake(waker);
     }
 
-    /// Whether the sender should hold back frames that can wait.
     pub(crate) fn is_full(&self) -> bool {
         self.queue.lock().bytes > self.max_queued
     }
 
-    /// Waits for room, or until the outbox accepts no more frames. Cancellation safe.
+    /// Ends when the outbox accepts no more frames. Cancellation safe.
     pub(crate) async fn room(&self) {
         loop {
             let room = self.room.notified();

@@ -42,7 +42,7 @@ impl Heard {
     }
 }
 
-/// Pings a silent peer. Yields `Ok` at signs of life, and an error when the link must end.
+/// Yields `Ok` at signs of life, and an error when the link must end.
 pub(crate) fn pulse<F: Frame>(
     config: &LinkConfig,
     heard: Heard,

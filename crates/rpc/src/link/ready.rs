@@ -34,7 +34,7 @@ impl ReadySet {
         })
     }
 
-    /// Returns the next number whose bell rang. Cancellation safe.
+    /// Cancellation safe.
     pub(crate) async fn next(&self) -> u64 {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }

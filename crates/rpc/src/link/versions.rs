@@ -23,8 +23,7 @@ pub(crate) fn own(config: &LinkConfig) -> Versions {
     }
 }
 
-/// Lowers what an edge of versions 4 and 5 offers. There, edges send a plan in place of the caller's grant, and this
-/// release plans itself.
+/// Edges of versions 4 and 5 send a plan in place of the caller's grant, but this release plans itself.
 pub(crate) fn without_plans(theirs: Versions) -> Versions {
     let plans = (PLANS..BINDINGS).contains(&theirs.highest);
     Versions {
@@ -33,7 +32,7 @@ pub(crate) fn without_plans(theirs: Versions) -> Versions {
     }
 }
 
-/// Returns the highest common version. The error is meant for the peer.
+/// The error is meant for the peer.
 pub(crate) fn negotiate(config: &LinkConfig, theirs: Option<Versions>) -> Result<u32, String> {
     let ours = own(config);
     let theirs = theirs.unwrap_or_default();

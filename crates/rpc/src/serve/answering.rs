@@ -45,7 +45,7 @@ impl Answering {
         }
     }
 
-    /// Returns `None` and drops the gateway's future if the edge leaves first.
+    /// `None` if the edge leaves first.
     pub(super) async fn wait<T>(&self, asked: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -57,7 +57,7 @@ impl Answering {
         }
     }
 
-    /// Refuses the request before it is carried out, if the edge does not read its earlier answers.
+    /// An edge that does not read its earlier answers gets a refusal.
     pub(super) fn refused(&self) -> bool {
         let full = self.outbox.is_full();
         if full {
@@ -66,7 +66,7 @@ impl Answering {
         full
     }
 
-    /// Refuses a request that nodes of the edge's release send in another form than this one.
+    /// The edge's release sends such requests in another form.
     pub(super) fn of_other_release(self) {
         self.failed(GatewayError::Unavailable {
             reason: "the task's session node has a newer release than the edge".to_owned(),
@@ -123,7 +123,7 @@ impl Answering {
         }
     }
 
-    /// Sends the answer to a request about a task, which the edge may repeat.
+    /// The edge may repeat a request about a task.
     pub(super) fn task(self, task: Option<Result<Task, GatewayError>>) {
         match task {
             Some(Ok(task)) => self.with_room(Frame::Task(task_out(self.number, task))),
@@ -158,8 +158,8 @@ impl Answering {
         }
     }
 
-    /// Sends an answer as one frame, without credit. If the queue is full because the edge does not read, sends an
-    /// error, and the edge may repeat the request.
+    /// Needs no credit. If the queue is full because the edge does not read, sends an error, and the edge may repeat
+    /// the request.
     fn with_room(&self, frame: Frame) {
         match (self.outbox).push_with_room(self.number, frame) {
             Ok(Pushed::Queued | Pushed::Dropped) => self.done.store(true, Ordering::Relaxed),
@@ -242,7 +242,6 @@ impl Drop for Answering {
     fn drop(&mut self) {
         self.flights.remove(self.number);
         if !self.done.load(Ordering::Relaxed) {
-            // The gateway panicked.
             self.failed(GatewayError::Internal(
                 "the session's node failed".to_owned(),
             ));

@@ -41,7 +41,7 @@ impl ServedRequest {
         self.detached.load(Ordering::Acquire)
     }
 
-    /// Waits for credit. Returns `false` if the edge has left. Cancellation safe, but only one task may wait.
+    /// `false` if the edge has left. Cancellation safe, but only one task may wait.
     pub(super) async fn may_send(&self) -> bool {
         loop {
             if self.is_detached() {

@@ -27,8 +27,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// The first byte of a TLS handshake; HTTP/2 begins with a letter.
 const HANDSHAKE: u8 = 0x16;
 
-/// Yields the connections of accepted peers. Limits each handshake to `within`. Closes the listener
-/// on drop.
+/// Limits each handshake to `within`. Closes the listener on drop.
 pub(crate) fn incoming(
     listener: TcpListener,
     tls: Tls,

@@ -3,7 +3,6 @@ use std::path::{Path, PathBuf};
 
 use rustls::{AlertDescription, CertificateError};
 
-/// The settings that name the files.
 pub(super) const CERTIFICATE: &str = "certificate";
 pub(super) const KEY: &str = "key";
 pub(super) const AUTHORITY: &str = "authority";
@@ -39,7 +38,7 @@ impl TlsError {
     }
 }
 
-/// Describes the fault in words that follow "it".
+/// The description completes a sentence that begins with "it".
 pub(super) fn fault(error: &CertificateError) -> String {
     match error {
         CertificateError::ExpiredContext { time, not_after } => {

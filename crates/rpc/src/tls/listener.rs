@@ -119,7 +119,7 @@ impl ListenerFiles {
     }
 }
 
-/// Returns the validity of a certificate that is valid now. Its authority need not be trusted here, only by clients.
+/// Fails for a certificate that is not valid now. Only clients must trust the certificate's authority.
 fn validity(
     chain: &[CertificateDer<'static>],
     provider: &Arc<CryptoProvider>,

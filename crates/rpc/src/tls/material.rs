@@ -64,7 +64,7 @@ impl Material {
     }
 }
 
-/// Disables resumption, because a resumed connection could outlive a certificate's validity.
+/// A resumed connection could outlive a certificate's validity.
 fn server(
     provider: &Arc<CryptoProvider>,
     clients: Arc<dyn ClientCertVerifier>,

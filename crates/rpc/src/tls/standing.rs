@@ -50,7 +50,6 @@ impl Standing {
         info.map(|info| info.standing.clone()).unwrap_or_default()
     }
 
-    /// Returns why the peer may not serve `pool`, for both sides' logs.
     pub(crate) fn refuses(&self, pool: &str) -> Option<String> {
         let Self::Worker(pools) = self else {
             return None;
@@ -62,7 +61,7 @@ impl Standing {
         })
     }
 
-    /// Returns why a node may not use the certificate, in words that follow "the certificate".
+    /// The text completes a sentence that begins with "the certificate".
     pub(super) fn no_node(&self) -> Option<String> {
         let Self::Worker(pools) = self else {
             return None;
@@ -73,7 +72,6 @@ impl Standing {
         ))
     }
 
-    /// Refuses and logs a peer whose certificate is only for workers.
     pub(crate) fn expect_node(&self, what: &str) -> Result<(), Status> {
         let Some(why) = self.no_node() else {
             return Ok(());

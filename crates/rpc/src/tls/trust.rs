@@ -20,7 +20,6 @@ pub(super) struct Trust {
 
 struct Dialled {
     at: Instant,
-    /// Whether TLS with the peer ever worked.
     trusted: bool,
     last: Last,
 }

@@ -14,7 +14,7 @@ const MOST: usize = 64;
 pub(super) struct Acknowledged(Mutex<Vec<CallId>>);
 
 impl Acknowledged {
-    /// Adds a call. Returns the frame for the worker, if it is due.
+    /// Returns the frame for the worker, if due.
     pub(super) fn add(&self, call: CallId) -> Option<Frame> {
         let mut calls = self.0.lock();
         calls.push(call);

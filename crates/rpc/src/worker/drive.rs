@@ -91,7 +91,6 @@ impl Drive {
         }
     }
 
-    /// Reads until the worker ends its half of the link.
     pub(super) async fn hear_out(&mut self) {
         while let Ok(_) | Err(LinkError::Left(_)) = self.next().await {}
     }

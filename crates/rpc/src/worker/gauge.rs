@@ -1,8 +1,8 @@
 use parking_lot::Mutex;
 use shoal_ports::WorkerLoad;
 
-/// A worker's last reported load, adjusted by the calls started and ended since. Without this, a
-/// node would send all calls to a worker that was just idle.
+/// Counts the calls started and ended since the worker's last report. Otherwise, a node would send
+/// all calls to a worker that was just idle.
 #[derive(Default)]
 pub(super) struct Gauge(Mutex<Reading>);
 
@@ -13,7 +13,6 @@ struct Reading {
 }
 
 impl Gauge {
-    /// Returns whether the worker has capacity again.
     pub(super) fn report(&self, load: WorkerLoad) -> bool {
         let now = Reading {
             reported: load,

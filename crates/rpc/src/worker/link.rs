@@ -32,7 +32,6 @@ pub(super) struct Link {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unsent {
-    /// The link has ended, or the worker has said goodbye.
     #[error("its link has ended")]
     Over,
     #[error(transparent)]

@@ -19,7 +19,6 @@ pub(super) struct LinkedCall {
 struct State {
     stage: CallStage,
     name: Option<u64>,
-    /// The only unread event, which needs no queue.
     first: Option<Event>,
     more: VecDeque<Event>,
     unread: u64,
@@ -58,11 +57,10 @@ pub(super) enum Holder {
     Both,
 }
 
-/// How a flight is still used after its events or its control were dropped. Decides the frame to the worker.
+/// How a flight is used after its events or its control were dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Left {
     Held,
-    /// The call is still controlled, but its events are no longer read.
     Steered,
     Empty,
 }
@@ -90,13 +88,13 @@ impl LinkedCall {
         }
     }
 
-    /// Records that the worker has accepted the call. `name` is the worker's name for this reader, or 0.
+    /// `name` is the worker's name for this reader, or 0.
     pub(super) fn accepted(&self, name: u64) {
         self.change(|state| state.run(name));
     }
 
-    /// Queues an event. The reader may be `most` bytes behind. With `tells_stops`, the flight stays
-    /// until the worker reports that the stopped call's tool has stopped.
+    /// The reader may be `most` bytes behind. With `tells_stops`, the flight stays until the worker
+    /// reports that the stopped call's tool has stopped.
     pub(super) fn event(&self, event: Event, most: u64, tells_stops: bool) -> Arrived {
         let mut arrived = Arrived::More;
         self.change(|state| {
@@ -127,7 +125,7 @@ impl LinkedCall {
         self.over(CallStage::Refused(failure), false);
     }
 
-    /// Ends the events before the call's end: the link broke, the reader was too slow, or another reader replaced it.
+    /// Called if the link broke, the reader was too slow, or another reader took the call.
     pub(super) fn broken(&self, replaced: bool) {
         self.over(CallStage::Broken, replaced);
     }
@@ -168,8 +166,8 @@ impl LinkedCall {
         self.state.lock().name
     }
 
-    /// Records a sent answer. The receiver gets whether the answered question was open. `None` if the call has ended or
-    /// another reader replaced this one.
+    /// The receiver gets whether the answered question was open. `None` if the call has ended or another reader
+    /// replaced this one.
     pub(super) fn answers(&self, ask: AskId) -> Option<oneshot::Receiver<bool>> {
         let mut state = self.state.lock();
         let (taken, fate) = oneshot::channel();
@@ -208,8 +206,7 @@ impl LinkedCall {
         }
     }
 
-    /// Waits for the worker's first frame. Returns the worker's refusal, or the call's end if no other event came
-    /// before.
+    /// Returns the worker's refusal, or the call's end if no other event came before.
     pub(super) fn poll_opened(
         &self,
         cx: &mut Context<'_>,
@@ -229,7 +226,7 @@ impl LinkedCall {
         }
     }
 
-    /// Returns the next event, and any credit to grant the worker.
+    /// Returns any credit to grant the worker.
     pub(super) fn poll_event(
         &self,
         credit: u64,

@@ -57,7 +57,6 @@ pub(super) struct WorkerLinksInner {
 
 struct LinkedWorker {
     peer: Arc<WorkerPeer>,
-    /// Whether the dispatcher knows the worker.
     added: bool,
 }
 
@@ -85,8 +84,7 @@ impl WorkerLinksInner {
         Some(pool)
     }
 
-    /// Returns the state of a worker. If the worker has restarted, gives up its former state, because the worker has
-    /// forgotten its calls.
+    /// If the worker has restarted, gives up its former state, because the worker has forgotten its calls.
     pub(super) fn peer(&self, id: &WorkerId, incarnation: u64) -> Arc<WorkerPeer> {
         let mut peers = self.peers.lock();
         if let Some(entry) = peers.get(id)
@@ -110,8 +108,7 @@ impl WorkerLinksInner {
         peer
     }
 
-    /// Reads a link until it ends. Gives the worker up if the worker's process is gone or the worker does not link
-    /// again in time.
+    /// Gives the worker up if the worker's process is gone or the worker does not link again in time.
     pub(super) async fn run(
         self: Arc<Self>,
         mut drive: Drive,
@@ -174,8 +171,8 @@ impl WorkerLinksInner {
         Ok(())
     }
 
-    /// Removes a worker that said goodbye, and reads its refusals of late calls. This side ends the link last, because
-    /// the worker's process exits once the link has ended.
+    /// Reads the worker's refusals of late calls. This side ends the link last, because the worker's process exits
+    /// once the link has ended.
     async fn part(&self, drive: &mut Drive) {
         drive.peer.part();
         self.remove(&drive.peer);

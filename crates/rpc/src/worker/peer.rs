@@ -32,7 +32,6 @@ pub(super) struct WorkerPeer {
     acknowledged: Acknowledged,
     /// The worker's last reported ledger number; `None` without a ledger.
     ledger: Mutex<Option<u64>>,
-    /// Identifies this state to the worker.
     memory: u64,
     last: AtomicU64,
     state: Mutex<PeerState>,
@@ -149,8 +148,7 @@ impl WorkerPeer {
         }
     }
 
-    /// Replaces an earlier link, and welcomes the worker. `None` if the node has given the worker
-    /// up.
+    /// `None` if the node has given the worker up.
     pub(super) fn join(
         &self,
         outbox: Arc<Outbox<NodeFrame>>,
@@ -174,8 +172,7 @@ impl WorkerPeer {
         Some(link)
     }
 
-    /// Ends the link with this number, or any link if `None`, together with its flights. Returns
-    /// whether the worker had such a link.
+    /// `None` ends any link. Returns whether the worker had such a link.
     pub(super) fn broke(&self, number: Option<u64>) -> bool {
         let mut state = self.state.lock();
         let link = match &state.link_state {
@@ -189,8 +186,8 @@ impl WorkerPeer {
         true
     }
 
-    /// Gives the worker up, unless it has linked again since link `number`. Returns whether this
-    /// call gave it up.
+    /// Keeps a worker that has linked again since link `number`. Returns whether this call gave it
+    /// up.
     pub(super) fn give_up(&self, number: Option<u64>) -> bool {
         let mut state = self.state.lock();
         let goes = match &state.link_state {

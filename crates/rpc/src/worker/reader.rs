@@ -18,7 +18,7 @@ use crate::proto::types::v1::Credit;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::proto::worker::v1::{Answer, Cancel};
 
-/// Waits until the worker has reacted to the flight, or the link has ended.
+/// Ready when the worker has reacted to the flight, or the link has ended.
 pub(super) async fn opened(
     link: Arc<Link>,
     flight: Arc<LinkedCall>,
@@ -50,7 +50,7 @@ pub(super) async fn opened(
     })
 }
 
-/// The events of a flight, its control, or both. On drop, releases its part of the flight.
+/// Dropping a share releases its part of the flight.
 struct CallShare {
     link: Arc<Link>,
     flight: Arc<LinkedCall>,

@@ -36,8 +36,7 @@ impl RemoteWorker {
         Self { peer }
     }
 
-    /// Opens a flight for a call that may be running. If the frame cannot be sent, returns a call
-    /// whose connection is lost.
+    /// If the frame cannot be sent, returns a call whose connection is lost.
     async fn open_or_lose(
         &self,
         frame: impl FnOnce(u64) -> Frame,
@@ -153,8 +152,7 @@ impl Worker for RemoteWorker {
     }
 }
 
-/// Turns this node's refusal of a bound call into `WorkerAway`, because only the worker may refuse
-/// such a call.
+/// Only the worker may refuse a bound call.
 fn unsent(bound: bool, failure: CallFailure) -> CallFailure {
     match failure {
         CallFailure::NotExecuted { reason } | CallFailure::Overloaded { reason, .. } if bound => {

@@ -1,5 +1,3 @@
-//! Workers that stay away, come back, restart, or stop answering.
-
 use std::time::Duration;
 
 use shoal_ports::{Attach, Binding, CallFailure};

@@ -1,5 +1,3 @@
-//! An edge that does not read its answers.
-
 use bytes::Bytes;
 use shoal_ports::Delivered;
 use shoal_rpc::LinkConfig;

@@ -73,7 +73,6 @@ fn normalized(mut file: FileDescriptorProto) -> FileDescriptorProto {
     file
 }
 
-/// Returns the bytes of a literal in Python or Go.
 fn unescaped(literal: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = literal.chars();

@@ -1,5 +1,3 @@
-//! A TCP proxy that a test can cut, block and freeze.
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -18,7 +18,6 @@ pub(crate) enum Plan {
     Run,
     End(CallOutcome),
     Refuse(CallFailure),
-    /// `start` returns when the test permits.
     Stall,
     StallAndRefuse,
 }

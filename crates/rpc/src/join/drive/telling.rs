@@ -36,7 +36,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Reports owners with lists of their own: at first all, later the changed ones.
+    /// Reports at first all owners, later the changed ones.
     pub(super) fn tell_own_lists(&mut self) {
         let now = self.own_lists.borrow_and_update().clone();
         let told = self.told_own_lists.replace(now.clone());
@@ -57,7 +57,6 @@ impl Drive<'_> {
             Ok(ResourceUpdated { uri, params }) if subscribed.contains(&uri) => {
                 self.push_update(uri, params);
             }
-            // Updates were missed, so report every watched resource.
             Err(BroadcastStreamRecvError::Lagged(_)) => {
                 for uri in subscribed {
                     let params = RawJson::of(&serde_json::json!({ "uri": uri }));

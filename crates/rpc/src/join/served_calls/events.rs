@@ -109,7 +109,7 @@ impl ServedCalls {
     }
 }
 
-/// Replaces an event that is too long: a failure for a call's end, an empty event otherwise.
+/// A failure replaces a call's end, an empty event any other event.
 fn stand_in(flight: u64, sequence: u64, end: bool, too_long: TooLong) -> wire::Event {
     if !end {
         tracing::warn!(flight, sequence, %too_long, "an event of a call was left out");

@@ -8,9 +8,7 @@ use super::super::{BATCH_BYTES, BATCH_FRAMES, LONGEST_WHOLE};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Open,
-    /// No more frames are accepted, but the stream stays open.
     Finished,
-    /// The stream ends with the last frame.
     Closed,
 }
 
@@ -18,10 +16,8 @@ pub(super) struct Queue<F> {
     short: VecDeque<(F, usize)>,
     pushed: u64,
     long: Lanes<F>,
-    /// Whether the next message is a fragment, if there is one.
     fragment_next: bool,
     pub(super) bytes: usize,
-    /// Whether the queue was full, so that a task may wait for room.
     pub(super) was_full: bool,
     pub(super) stage: Stage,
     last: Option<(F, usize)>,
@@ -87,7 +83,7 @@ impl<F: Frame> Queue<F> {
         self.short.push_back((frame, bytes));
     }
 
-    /// Returns the next message, and the bytes that it frees.
+    /// Returns the bytes that the message frees.
     pub(super) fn pull(&mut self) -> Option<(F, usize)> {
         let fragment_due = self.fragment_next || self.short.is_empty();
         self.fragment_next = !fragment_due;

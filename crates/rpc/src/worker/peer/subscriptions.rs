@@ -17,7 +17,7 @@ pub(super) struct Request {
 }
 
 impl WorkerPeer {
-    /// Asks the worker for a subscription. Drops the answer's sender if the worker has no link.
+    /// Drops the answer's sender if the worker has no link.
     pub(in crate::worker) fn subscribe(
         &self,
         uri: &str,
@@ -84,7 +84,7 @@ impl WorkerPeer {
         }
     }
 
-    /// When a worker returns, sends it the missed changes, and subscribes again.
+    /// The returned worker also gets the missed changes.
     pub(super) fn resume_subscriptions(&self, state: &mut PeerState, link: &Link) {
         for uri in std::mem::take(&mut state.unsubscribed) {
             link.send(0, Frame::Unsubscribe(wire::Unsubscribe { uri }));

@@ -1,5 +1,3 @@
-//! Certificate authorities, and certificate files that a test may overwrite.
-
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
