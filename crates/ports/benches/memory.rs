@@ -1,4 +1,3 @@
-//! Measures a journaled call's two steps in the embedded store: begin and append.
 #![allow(missing_docs, reason = "the macros' functions are nobody's interface")]
 
 use std::time::Duration;

@@ -11,34 +11,31 @@ use tokio::time::Instant;
 use crate::last_token::digest_of;
 use crate::{GrantWatch, Memo, Principal, TokenDigest};
 
-/// Identifies callers by the credentials of HTTP requests.
-///
-/// Cancellation safe. Implementations must not log or return credentials.
+/// Identifies callers by the credentials of HTTP requests. Cancellation safe. Implementations must
+/// not log or return credentials.
 #[async_trait]
 pub trait Authenticator: Send + Sync + 'static {
     /// Identifies the caller.
     async fn authenticate(&self, shown: Credentials<'_>) -> Result<Authenticated, AuthError>;
 
-    /// Returns the label of this authentication method in metrics.
+    /// Returns the method's label in metrics.
     fn method(&self) -> &'static str {
         "bearer"
     }
 
-    /// Checks that a grant covers a request.
-    ///
-    /// # Errors
-    /// [`AuthError::Scope`], with every scope that the request needs.
+    /// Fails with [`AuthError::Scope`] and every scope that the request needs, if the grant lacks
+    /// one.
     fn authorize(&self, _grant: &Grant, _operation: &Operation<'_>) -> Result<(), AuthError> {
         Ok(())
     }
 
-    /// Watches a token while a stream stays open. The watch reports [the
-    /// end](crate::GrantNews::Over) no later than Shoal would refuse a request with the token.
+    /// Watches a token of an open stream. The watch reports [the end](crate::GrantNews::Over) no
+    /// later than Shoal would refuse a request with the token.
     fn watch(&self, _token: &[u8], known: &Authenticated) -> GrantWatch {
         GrantWatch::until(known.grant.as_ref().and_then(|grant| grant.until))
     }
 
-    /// Returns the values of the `WWW-Authenticate` headers, one for each scheme.
+    /// Returns the `WWW-Authenticate` headers, one for each scheme.
     fn challenges(&self, why: &AuthError) -> Vec<String> {
         match why {
             AuthError::Missing => vec!["Bearer".to_owned()],
@@ -71,7 +68,7 @@ pub struct Credentials<'a> {
     pub method: &'a str,
     /// The request's path.
     pub path: &'a str,
-    /// The request's time of arrival, at which the token must be valid.
+    /// The time of arrival, when the token must be valid.
     pub came: Instant,
 }
 
@@ -84,7 +81,7 @@ impl<'a> Credentials<'a> {
         }
     }
 
-    /// Returns the token's digest, and computes it if unknown.
+    /// Returns the token's digest.
     pub fn digest(&self, token: &[u8]) -> TokenDigest {
         self.digest.unwrap_or_else(|| digest_of(token))
     }
@@ -149,7 +146,7 @@ impl From<Principal> for Authenticated {
 /// The rights that an authorization server granted with a token.
 #[derive(PartialEq, Eq)]
 pub struct Grant {
-    /// The granted scopes, including the scopes that these imply.
+    /// The granted scopes, with the scopes that they imply.
     pub scopes: Box<[Arc<str>]>,
     /// The token's claims, a JSON object of limited length.
     pub claims: RawJson,
@@ -216,7 +213,7 @@ pub enum AuthError {
     /// The DPoP proof is wrong (RFC 9449).
     #[error("the DPoP proof is not valid: {0}; send a new one with each request")]
     Proof(ProofFault),
-    /// The principal has used more DPoP proofs than Shoal can remember.
+    /// The principal used more DPoP proofs than Shoal can remember.
     #[error(
         "this principal has shown too many DPoP proofs within a short time; send requests more slowly"
     )]
@@ -224,7 +221,7 @@ pub enum AuthError {
         /// The pause before a retry.
         retry_after: Duration,
     },
-    /// The token lacks scopes. The list has every scope that the request needs.
+    /// The token lacks scopes. Lists every scope that the request needs.
     #[error("the access token lacks a scope; this needs: {}; authorize again with it", .0.join(" "))]
     Scope(Arc<[String]>),
     /// Callers cannot be authenticated now.

@@ -10,10 +10,10 @@ use crate::{CallId, WorkerId};
 /// the worker remembers the calls of its latest numbers.
 ///
 /// A call carries the number that was current when it was bound. The worker refuses the call if it may have forgotten
-/// calls of that number. This needs no comparison of clocks.
+/// calls of that number, without comparing clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerNumber {
-    /// A random number, drawn when the worker starts. A restarted worker has forgotten its calls.
+    /// Drawn when the worker starts: a restarted worker has forgotten its calls.
     pub incarnation: u64,
     /// The count within the incarnation.
     pub number: u64,
@@ -24,8 +24,7 @@ pub struct LedgerNumber {
 pub struct Binding {
     /// The worker's id.
     pub worker: WorkerId,
-    /// The worker's ledger number from before the call was journaled or started. `None` if the worker announces none,
-    /// as in older releases.
+    /// The worker's ledger number from before the call was journaled or started. `None` if the worker announces none.
     pub ledger: Option<LedgerNumber>,
 }
 

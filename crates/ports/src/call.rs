@@ -19,7 +19,7 @@ pub struct Call {
     pub method: Method,
     /// The parameters as the client sent them, including `_meta`.
     pub params: Option<RawJson>,
-    /// The caller, for whom the call runs.
+    /// The caller.
     pub caller: Arc<Caller>,
     /// The client's progress token.
     pub progress_token: Option<RawJson>,
@@ -76,16 +76,16 @@ pub struct Caller {
     pub capabilities: RawJson,
     /// The request headers that the call's pool asks for.
     pub headers: ForwardedHeaders,
-    /// The principal's grant. It is used for planning and stays in this process.
+    /// The principal's grant, for planning in this process only.
     pub grant: Option<Arc<Grant>>,
 }
 
 /// The log messages that reach a call's client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFilter {
-    /// No messages pass, as for a modern request without `logLevel`.
+    /// No messages, as for a modern request without `logLevel`.
     Off,
-    /// Messages of at least this severity pass.
+    /// Messages of at least this severity.
     AtLeast(LogLevel),
 }
 
@@ -105,7 +105,7 @@ pub struct RunningCall {
     pub events: CallEvents,
     /// Answers or cancels the call.
     pub control: Arc<dyn CallControl>,
-    /// The worker that runs the call; `None` for calls that the dispatcher answers.
+    /// The worker that runs the call; `None` if the dispatcher answers.
     pub worker: Option<WorkerId>,
 }
 
@@ -189,8 +189,8 @@ pub enum CallEventKind {
         /// The question's id, from [`Ask`](Self::Ask).
         ask: AskId,
     },
-    /// A request to read or write session state, which the session's owner answers. A call has one such request open at
-    /// a time, and repeats it to a new reader.
+    /// A request for session state, which the session's owner answers. A call has one such request open at a time,
+    /// and repeats the request to a new reader.
     State {
         /// The request's id within the call.
         ask: AskId,
@@ -223,8 +223,8 @@ pub enum CallOutcome {
     Failed(CallFailure),
 }
 
-/// Why Shoal did not finish a call. Clients must be able to tell a call that was not executed from a call whose outcome
-/// is unknown (`docs/guarantees.md`).
+/// Why Shoal did not finish a call: clients must tell calls that were not executed from calls with an unknown outcome
+/// (`docs/guarantees.md`).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallFailure {
     /// The call was not executed.
@@ -271,8 +271,7 @@ pub enum CallFailure {
     /// The caller or an operator cancelled the call.
     #[error("the call was cancelled")]
     Cancelled,
-    /// The worker knows a later session owner and did not act. The session owner that gets this must ask the store who
-    /// owns the session.
+    /// The worker knows a later session owner and did not act. The caller must ask the store who owns the session.
     #[error(
         "the outcome of the call is unknown: its session has another owner; check before you repeat it"
     )]
@@ -372,22 +371,21 @@ impl CallOutcome {
 /// Controls a running call. `answer` and `cancel` have no effect once the call has ended or another reader has
 /// attached.
 pub trait CallControl: Send + Sync {
-    /// Answers a question of the call. Later answers to this question are ignored. Dropping the future does not take
-    /// the answer back.
+    /// Answers a question of the call. Only the first answer counts. Dropping the future does not take the answer
+    /// back.
     fn answer(&self, ask: AskId, answer: Outcome) -> Answered;
 
     /// Tells the tool to stop. One `Finished` event still follows.
     fn cancel(&self, reason: &str);
 
-    /// Returns a future that resolves when the tool has stopped, which may be after the call's end, or when the
-    /// connection to the worker breaks. `None` if the tool has already stopped, or this node cannot know. Cancellation
-    /// safe.
+    /// Resolves when the tool has stopped, perhaps after the call's end, or when the connection to the worker breaks.
+    /// `None` if the tool has already stopped, or this node cannot know. Cancellation safe.
     fn over(&self) -> Option<future::BoxFuture<'static, ()>> {
         None
     }
 
     /// Whether another reader has attached to the call. The events then end without `Finished`, as after a broken
-    /// connection. Do not attach again, because that would take the call back from the other reader.
+    /// connection. Attaching again would take the call back.
     fn is_replaced(&self) -> bool {
         false
     }
@@ -404,9 +402,9 @@ pub trait CallControl: Send + Sync {
     }
 }
 
-/// Resolves once the answer has reached the worker, with whether the question was still open, or with `false` once the
-/// call has ended. After a broken connection, the future stays pending, because the next reader answers again. Only the
-/// dispatcher's futures also resolve when the connection is lost for good: with `false`.
+/// Resolves once the answer has reached the worker, with whether the question was open, or with `false` once the call
+/// has ended. After a broken connection, the future stays pending, because the next reader answers again; only the
+/// dispatcher's futures then resolve with `false` once the connection is lost for good.
 pub type Answered = future::BoxFuture<'static, bool>;
 
 /// Returns a future with a known result.

@@ -28,7 +28,7 @@ pub struct PoolCatalog {
     /// Client headers to forward to the pool, in lower case.
     pub headers: Vec<Arc<str>>,
     /// Whether all callers share the pool's lists. If not, the lists here are empty, and the worker answers list
-    /// methods as calls, with all pages in one.
+    /// methods as calls, in one page.
     pub lists: ListScope,
     /// OpenAPI operations that could not become tools, and why.
     pub left_out: Vec<String>,
@@ -102,7 +102,7 @@ pub struct SettledFacts {
 /// Whether Shoal may run a call again after it was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Repeat {
-    /// Shoal may run the call again, so the call needs no journal entry before it starts.
+    /// Shoal may run the call again, so the call needs no journal entry.
     Safe,
     /// The call runs at most once. Before it starts, its session's owner journals it, or it is bound to one worker.
     Never,

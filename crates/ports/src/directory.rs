@@ -24,10 +24,10 @@ pub trait Directory: Send + Sync + 'static {
     /// Ends a lease, so that other nodes can claim the node's sessions.
     async fn end_lease(&self, node: &NodeId) -> Result<(), StoreError>;
 
-    /// Creates a session and returns its first epoch.
+    /// Creates a session and returns its first epoch. A repetition by the same owner succeeds.
     ///
     /// # Errors
-    /// `Held` if the session exists. A repetition by the same owner succeeds.
+    /// `Held` if the session exists.
     async fn create(&self, new: NewSession) -> Result<Epoch, StoreError>;
 
     /// Returns a session's owner and epoch.
@@ -44,9 +44,9 @@ pub trait Directory: Send + Sync + 'static {
     /// owner's next renewal is [contested](Renewal::Contested).
     ///
     /// # Errors
-    /// As for a claim. Also `Held` until that owner has had the session for the length of one
-    /// lease, by the store's clock, so that two separated nodes do not claim in turns. An owner
-    /// that [has missed a renewal](Evidence::has_missed_a_renewal) is not protected.
+    /// As for a claim. Also `Held` until that owner has had the session for one lease, by the
+    /// store's clock, so that two separated nodes do not claim in turns. An owner that [has missed
+    /// a renewal](Evidence::has_missed_a_renewal) is not protected.
     async fn claim_on_evidence(
         &self,
         session: &SessionId,
@@ -94,8 +94,8 @@ pub trait Directory: Send + Sync + 'static {
     /// Removes the session, its streams and its journal.
     async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError>;
 
-    /// Adds sessions to the node's list for `life`. The node repeats this before `life` ends. Other
-    /// nodes take over the listed sessions if the node dies. Single-node engines need no lists.
+    /// Adds sessions to the node's list for `life`. The node renews the list. Other nodes take over
+    /// the listed sessions if the node dies. Single-node engines need no lists.
     async fn enlist(
         &self,
         _node: &NodeId,
@@ -165,7 +165,7 @@ pub struct Placement {
 pub enum Renewal {
     /// The lease continues without other nodes' claims.
     Kept,
-    /// The lease continues, but another node has claimed a session of its holder on [`Evidence`].
+    /// The lease continues, but another node has claimed a session on [`Evidence`].
     Contested,
     /// A new lease began.
     Begun,

@@ -1,5 +1,3 @@
-//! The seam between the pools and the edges or sessions.
-
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -14,9 +12,8 @@ use crate::{
 
 /// Plans calls and runs them on workers.
 ///
-/// Planning chooses a call's tool, pool and worker, decides whether the call may be repeated, and checks its arguments.
-/// Calls are refused here, before any store access. The caller of `plan` journals the plan if necessary, then starts
-/// it.
+/// Planning chooses a call's tool, pool and worker, decides whether the call may be repeated, and checks or refuses
+/// the call before any store access. The caller of `plan` journals the plan if necessary, then starts it.
 ///
 /// Legacy callers receive [`Ask`](crate::CallEventKind::Ask) events and complete results. Modern callers receive
 /// results, among them `InputRequiredResult`s with a sealed `requestState`.
@@ -25,7 +22,7 @@ pub trait Dispatcher: Send + Sync + 'static {
     /// Returns the server's current facts. The receiver reports changes.
     fn facts(&self) -> watch::Receiver<Arc<ServerFacts>>;
 
-    /// Returns the server's facts once a newly started node knows all pools. Used for answers on which a client bases
+    /// Returns the server's facts once a newly started node knows all pools, for answers on which a client bases
     /// later requests. Cancellation safe.
     ///
     /// # Errors
@@ -52,24 +49,24 @@ pub trait Dispatcher: Send + Sync + 'static {
         header: &dyn Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<(), RpcError>;
 
-    /// Whether the tool that is named in `params` works only for clients that support tasks.
+    /// Whether the tool in `params` works only for clients that support tasks.
     fn requires_task(&self, _caller: &Caller, _params: Option<&RawJson>) -> bool {
         false
     }
 
-    /// Whether calls of the tool that is named in `params` may become tasks.
+    /// Whether calls of the tool in `params` may become tasks.
     fn may_be_task(&self, _params: Option<&RawJson>) -> bool {
         true
     }
 
-    /// Whether the tool that is named in `params` declares that its calls may be tasks. Also true if the caller cannot
-    /// use the tool, because planning refuses such a call.
+    /// Whether the tool in `params` declares that its calls may be tasks. Also true if the caller cannot use the
+    /// tool, because planning refuses such a call.
     fn says_may_be_task(&self, _caller: &Caller, _params: Option<&RawJson>) -> bool {
         true
     }
 
-    /// Converts the arguments in a message to the types of the tool's schema, if the tool's pool is configured for
-    /// this. Call it before planning.
+    /// Converts a message's arguments to the types of the tool's schema, if the tool's pool asks for this. Call it
+    /// before planning.
     fn coerce(&self, _body: &mut Body) {}
 
     /// Plans a call, or answers a list method. Decides [`Call::repeat`]. A call that has a [`worker`](Call::worker) runs
@@ -94,8 +91,8 @@ pub trait Dispatcher: Send + Sync + 'static {
         false
     }
 
-    /// Adds a planned call to the worker's load until the guard is dropped, although another node starts the call.
-    /// Otherwise calls would pile up on a worker that was just idle.
+    /// Adds a planned call, which another node starts, to the worker's load until the guard is dropped. Otherwise
+    /// calls would pile up on a worker that was just idle.
     fn expect(&self, _worker: &WorkerId) -> Option<Expected> {
         None
     }
@@ -129,7 +126,7 @@ pub trait Dispatcher: Send + Sync + 'static {
     /// `OutcomeUnknown` if a journaled call's worker is gone or has forgotten the call.
     async fn resume(&self, call: Call, after: u64) -> Result<RunningCall, CallFailure>;
 
-    /// Tells a worker that it may drop a call's result, because it was delivered or logged.
+    /// Tells a worker that it may drop a call's result, which was delivered or logged.
     fn acknowledge(&self, _worker: &WorkerId, _call: CallId) {}
 
     /// Subscribes to a resource's [updates](Self::resource_updates). Each call needs one `unsubscribe`, unless its

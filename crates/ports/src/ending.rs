@@ -20,8 +20,7 @@ impl CallOutcome {
         self.has(&NAME, "\"input_required\"")
     }
 
-    /// Whether the result has this member and value. Searches first, which is much cheaper than
-    /// parsing.
+    /// Searches first, which is much cheaper than parsing.
     fn has(&self, name: &Finder<'_>, value: &str) -> bool {
         let Self::Result(result) = self else {
             return false;

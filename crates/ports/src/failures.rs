@@ -16,7 +16,6 @@ const OF_CALLER: usize = 32;
 /// than about the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FailureKey {
-    /// `None` if callers cannot be told apart.
     caller: Option<u64>,
     operation: u64,
 }
@@ -29,7 +28,7 @@ impl FailureKey {
         Self::of_principal(&caller.principal, caller.session.as_ref(), method, tool)
     }
 
-    /// Makes the key of a principal's calls, as [`of`](Self::of).
+    /// Like [`of`](Self::of).
     #[must_use]
     pub fn of_principal(
         principal: &Principal,
@@ -54,8 +53,8 @@ impl FailureKey {
         self.caller == other.caller
     }
 
-    /// Whether the caller is unknown. Other callers may have caused the failures, so do not refuse
-    /// an unknown caller.
+    /// Whether the caller is unknown. Do not refuse an unknown caller, because other callers may
+    /// have caused the failures.
     #[must_use]
     pub fn is_anybodys(&self) -> bool {
         self.caller.is_none()

@@ -18,7 +18,6 @@ const LONGEST: u64 = 64 << 20;
 #[derive(Debug)]
 pub struct FileWatch {
     file: PathBuf,
-    /// The last reported contents.
     read: Contents,
 }
 

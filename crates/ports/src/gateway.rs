@@ -1,5 +1,3 @@
-//! The seam between an edge and the legacy sessions.
-
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +14,7 @@ use crate::{
     SessionId, SessionTasks, StreamItems, TaskRequest,
 };
 
-/// Opens the legacy sessions of the cluster and delivers messages to them.
+/// The seam between an edge and the legacy sessions: opens sessions and delivers messages to them.
 ///
 /// A session of another principal answers [`GatewayError::NotFound`], like a missing session.
 #[async_trait]
@@ -31,9 +29,9 @@ pub trait SessionGateway: Send + Sync + 'static {
     /// Delivers a body that a client posted to its session.
     ///
     /// # Cancel safety
-    /// If the future is dropped, requests that were accepted run on, because a legacy client does not cancel by
-    /// disconnecting. Other requests do not begin, and other changes happen completely or not at all. The answer to a
-    /// repeatable request without a stream may be lost.
+    /// If the future is dropped, accepted requests run on, because a legacy client does not cancel by disconnecting.
+    /// Other requests do not begin, and other changes happen completely or not at all. The answer to a repeatable
+    /// request without a stream may be lost.
     async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError>;
 
     /// Opens the session's standalone stream if `cursor` is `None`, and replaces its reader. Otherwise resumes a stream
@@ -70,15 +68,15 @@ pub trait SessionGateway: Send + Sync + 'static {
     /// `Unavailable` if no node takes tasks.
     fn new_task(&self) -> Result<SessionId, GatewayError>;
 
-    /// Makes a running call the task `to`: opens the task's session, journals the call there, and takes it over at its
-    /// worker. A repeated request with the same id finds the task.
+    /// Makes a running call the task `to`: opens the task's session, journals the call, and takes the call over at
+    /// its worker. A repeated request with the same id finds the task.
     ///
     /// # Cancel safety
     /// If the future is dropped, the task is made completely or not at all.
     ///
     /// # Errors
-    /// After `Unreachable`, the task may exist: repeat the request as [repeated](AdoptCall::repeated). After any other
-    /// error, the call is not a task.
+    /// After `Unreachable`, the task may exist: repeat the request as [repeated](AdoptCall::repeated). After any
+    /// other error, the call is not a task.
     async fn adopt(&self, to: &SessionRef, call: AdoptCall) -> Result<Task, GatewayError>;
 
     /// Sends a request to a task's owner and returns the task's state.
@@ -100,8 +98,8 @@ pub struct Post {
     pub delivery: DeliveryId,
     /// Whether an earlier delivery of the body may have begun its calls.
     pub repeated: bool,
-    /// The only worker that may run the body's single request, which then has the delivery's id as its call id. The
-    /// edge draws the worker if the request must run once, and the session's owner plans the call.
+    /// The only worker that may run the body's single request, whose call id is then the delivery's id. The edge
+    /// draws the worker if the request must run once.
     pub binding: Option<Binding>,
     /// Whether the edge knows that the body is safe to repeat. Other nodes do not learn this.
     pub repeat: Repeat,
@@ -135,7 +133,6 @@ impl Post {
     }
 }
 
-/// Whether a message may have effects.
 fn runs(message: &Message) -> bool {
     matches!(message, Message::Request(request) if request.method.may_have_effects())
 }
@@ -149,7 +146,7 @@ pub struct SessionRef {
     pub principal: Principal,
     /// The span of the caller.
     pub trace: Option<TraceContext>,
-    /// Whether only the [hint](SessionId::hint) in the session id points here. A node without the session then answers
+    /// Whether only the [hint](SessionId::hint) points here. A node without the session then answers
     /// [`GatewayError::Moved`] without using the store.
     pub hinted: bool,
     /// The request headers that pools ask for.
@@ -229,13 +226,13 @@ pub enum Delivered {
     Task(Task),
 }
 
-/// Events for one connection. If the client reads too slowly, Shoal closes the connection, and the client resumes from
-/// the log. The connection closes after the last item. Dropping the stream detaches the reader.
+/// Events for one connection, which closes after the last item. If the client reads too slowly, Shoal closes the
+/// connection, and the client resumes from the log. Dropping the stream detaches the reader.
 #[derive(Debug)]
 pub struct EventStream {
     /// The items to write to the connection.
     pub items: StreamItems,
-    /// The position before the first item, from which a reader resumes if it loses the stream at once.
+    /// The position before the first item, from which a reader can resume.
     pub cursor: EventId,
 }
 
@@ -280,8 +277,8 @@ pub enum GatewayError {
         /// The node that owns the session, if known.
         owner: Option<NodeId>,
     },
-    /// The connection to the session's node broke, and the node may have received the message. Deliver the message
-    /// again, as [repeated](Post::repeated).
+    /// The connection to the session's node broke, and the node may have the message. Deliver it again, as
+    /// [repeated](Post::repeated).
     #[error(
         "the way to the session's node broke ({reason}); whether it got the message is not known"
     )]
@@ -295,8 +292,7 @@ pub enum GatewayError {
         /// The reason.
         reason: String,
     },
-    /// The session's node could not reach the call's worker, and has not sent the call. The edge that bound the call
-    /// may bind it again.
+    /// The session's node could not reach the call's worker. The edge that bound the call may bind it again.
     #[error("the call's worker cannot be reached ({reason}); try again later")]
     WorkerAway {
         /// The reason.

@@ -12,7 +12,6 @@ const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
 const TAG_DIGITS: usize = 8;
-/// The suffix of a task's id.
 const TASK: &str = "-task";
 const RANDOM_DIGITS: usize = 32;
 
@@ -27,7 +26,7 @@ impl std::fmt::Display for NodeTag {
 }
 
 impl NodeId {
-    /// Returns the node's tag, which is the same in all releases.
+    /// Returns the node's tag, equal in all releases.
     pub fn tag(&self) -> NodeTag {
         let hash = stable_hash(self.as_str().bytes());
         NodeTag(u32::try_from(hash >> 32).expect("half of it fits"))

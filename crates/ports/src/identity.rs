@@ -113,7 +113,6 @@ impl CallId {
 }
 
 impl From<CallId> for DeliveryId {
-    /// Returns the delivery with the same id.
     fn from(call: CallId) -> Self {
         Self(call.0)
     }
@@ -145,9 +144,8 @@ impl std::fmt::Debug for CallId {
     }
 }
 
-/// A delivery of a client's message to a session. An edge that lost its connection to the session's
-/// owner delivers the message again under the same id, so that calls do not begin twice. A bound
-/// request's call has the same id.
+/// A delivery of a client's message to a session. An edge repeats a lost delivery under the same
+/// id, so that calls do not begin twice. A bound request's call has the same id.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]

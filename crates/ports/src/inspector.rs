@@ -19,12 +19,8 @@ use crate::{CallId, Principal, SessionId};
 /// Inspects a node for operators: its own sessions, calls and tools.
 ///
 /// Inspecting does not count as use of a session. [`shown`] shortens untrusted texts, which callers
-/// must escape.
-///
-/// Nodes of different releases exchange reports as JSON, so members keep their meaning, and new
-/// ones have a default.
-///
-/// Actions complete even if their futures are dropped.
+/// must escape. Nodes of different releases exchange reports as JSON, so members keep their
+/// meaning, and new ones have a default. Actions complete even if their futures are dropped.
 #[async_trait]
 pub trait Inspector: Send + Sync + 'static {
     /// Reports on the node.
@@ -93,8 +89,7 @@ pub enum InspectError {
     Failed(String),
 }
 
-/// Returns a principal's mark in reports: the first 12 hexadecimal digits of the SHA-256 of its
-/// name.
+/// Returns a principal's mark in reports: 12 hexadecimal digits of its name's SHA-256.
 pub fn mark_of(principal: &Principal) -> String {
     let hash = Sha256::digest(principal.as_str().as_bytes());
     hash.iter().take(6).map(|b| format!("{b:02x}")).collect()

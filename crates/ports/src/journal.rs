@@ -11,15 +11,15 @@ use crate::{
 /// Callers may repeat a method after `Unavailable`, as for [`Directory`](crate::Directory).
 #[async_trait]
 pub trait Journal: Send + Sync + 'static {
-    /// Journals the calls of one delivery and opens their stream, in one atomic step before the
-    /// calls start. [`EventLog::append`](crate::EventLog::append) closes the entries.
+    /// Journals one delivery's calls and opens their stream, in one atomic step before the calls start.
+    /// [`EventLog::append`](crate::EventLog::append) closes the entries.
     ///
-    /// If the calls are already journaled and have not ended, returns the current end of their stream. If the delivery
-    /// opened a stream for other calls or for ended ones, journals nothing and returns [`Begun::Before`].
+    /// If the calls are already journaled and have not ended, returns the current end of their stream. If the
+    /// delivery opened a stream for other calls or for ended ones, journals nothing and returns [`Begun::Before`].
     ///
     /// # Errors
-    /// `Stale` for a former session owner; `Full` at the session's or the store's limit; `Gone` if
-    /// the stream to join is missing or has finished.
+    /// `Stale` for a former session owner; `Full` at the session's or the store's limit; `Gone` if the stream to join
+    /// is missing or has finished.
     async fn begin(
         &self,
         session: &SessionId,
@@ -46,8 +46,8 @@ pub trait Journal: Send + Sync + 'static {
         epoch: Epoch,
     ) -> Result<Vec<RunningStream>, LogError>;
 
-    /// Enters an open stream and its calls again after [`StoreError::Forgotten`]. Events in the store stay, unless
-    /// later ones are lost: then the stream begins with `newest`.
+    /// Enters an open stream and its calls again after [`StoreError::Forgotten`]. If the store lost events, the
+    /// stream begins with `newest`.
     ///
     /// Only engines that can lose data implement this.
     ///
@@ -79,7 +79,7 @@ pub struct Begin {
     pub stream: Option<StreamId>,
     /// At least one call.
     pub entries: Vec<JournalEntry>,
-    /// Whether the calls run already. Then they may use room that the store reserves for running calls.
+    /// Whether the calls run already, and so may use room that the store reserves for running calls.
     pub running: bool,
 }
 
@@ -143,8 +143,7 @@ pub struct JournalEntry {
     pub request: RequestId,
     /// The worker that runs the call, or will.
     pub worker: Option<WorkerId>,
-    /// The worker's ledger number at binding. `None` in older releases' entries, and if the worker
-    /// announces none.
+    /// The worker's ledger number at binding. `None` if the worker announced none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<LedgerNumber>,
     /// Data for starting the call.

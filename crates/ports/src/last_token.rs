@@ -16,7 +16,6 @@ pub struct LastToken(Mutex<Option<Shown>>);
 struct Shown {
     token: Box<[u8]>,
     digest: TokenDigest,
-    /// The last admitted caller and its address.
     let_in: Option<(Principal, Option<IpAddr>)>,
 }
 
@@ -36,8 +35,7 @@ impl LastToken {
         digest
     }
 
-    /// Records an admitted caller. Returns whether the last admission had another caller, address
-    /// or token.
+    /// Returns whether the last admission had another caller, address or token.
     pub fn lets_in(
         &self,
         token: &TokenDigest,

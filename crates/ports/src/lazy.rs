@@ -34,7 +34,7 @@ struct State<T> {
     reads: bool,
     reader: Option<Waker>,
     wants_room: Vec<Waker>,
-    /// Woken when the channel becomes empty or ends, but not by each received value.
+    /// Woken when the channel becomes empty or ends.
     wants_end: Vec<Waker>,
 }
 
@@ -70,10 +70,7 @@ pub enum Unsent<T> {
 }
 
 impl<T> LazySender<T> {
-    /// Sends a value if there is room.
-    ///
-    /// # Errors
-    /// The value, if the channel is full or the receiver was dropped.
+    /// Sends a value if there is room. The error returns the value.
     pub fn try_send(&self, value: T) -> Result<(), Unsent<T>> {
         let mut state = self.0.lock();
         if !state.reads {
@@ -94,10 +91,8 @@ impl<T> LazySender<T> {
         Ok(())
     }
 
-    /// Sends a value as soon as there is room. Dropping the future drops the value.
-    ///
-    /// # Errors
-    /// If the receiver was dropped.
+    /// Sends a value as soon as there is room. Dropping the future drops the value. Fails if the
+    /// receiver was dropped.
     pub async fn send(&self, value: T) -> Result<(), NobodyReceives> {
         let mut unsent = Some(value);
         poll_fn(|cx| {
@@ -213,7 +208,6 @@ impl<T> Drop for LazyReceiver<T> {
         let ends = std::mem::take(&mut state.wants_end);
         drop(state);
         senders.into_iter().chain(ends).for_each(Waker::wake);
-        // Dropped outside the lock, because a value's drop may run any code.
         drop(unread);
     }
 }

@@ -7,8 +7,8 @@ use crate::NodeId;
 /// Judges the lease of this node and the presence of other nodes.
 #[async_trait]
 pub trait Liveness: Send + Sync + 'static {
-    /// Whether this node may assume that it owns its sessions: its lease lives by its own clock, counted from when the
-    /// node sent the renewal, and no other node is known to have claimed a session. Cheap.
+    /// Whether this node may assume that it owns its sessions: its lease lives by its own clock, counted from the
+    /// sending of the renewal, and no other node is known to have claimed a session. Cheap.
     fn is_certain(&self) -> bool;
 
     /// Whether the node announces itself. An absent node may just be slow.
@@ -30,8 +30,8 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Whether the node has missed a renewal. `left` is the rest of its lease. A working node has more than half left,
-    /// because nodes renew after a third of the lease.
+    /// Whether the node has missed a renewal: at most half of its lease is `left`, although nodes renew after a
+    /// third.
     #[must_use]
     pub fn has_missed_a_renewal(&self, left: Duration) -> bool {
         left * 2 <= self.lease

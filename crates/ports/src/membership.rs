@@ -8,7 +8,7 @@ use crate::{NodeId, StoreError};
 /// Stores the cluster's nodes, pools and settled tool names.
 #[async_trait]
 pub trait Membership: Send + Sync + 'static {
-    /// Announces a node for `life`. The node repeats this before `life` ends.
+    /// Announces a node for `life`. The node renews the announcement.
     async fn announce(&self, node: &NodeInfo, life: Duration) -> Result<(), StoreError>;
 
     /// Removes a node's announcement.
@@ -17,14 +17,14 @@ pub trait Membership: Send + Sync + 'static {
     /// Returns the announced nodes.
     async fn nodes(&self) -> Result<Vec<NodeInfo>, StoreError>;
 
-    /// Replaces the stored pool names for `life`. A node that starts alone reads them.
+    /// Replaces the stored pool names for `life`, for a node that starts alone.
     async fn remember_pools(&self, pools: &[String], life: Duration) -> Result<(), StoreError>;
 
     /// Returns the stored pool names.
     async fn remembered_pools(&self) -> Result<Vec<String>, StoreError>;
 
-    /// Replaces a pool's stored catalog for `life`. A node that starts while the pool has no worker
-    /// reads it.
+    /// Replaces a pool's stored catalog for `life`, for a node that starts while the pool has no
+    /// worker.
     async fn remember_catalog(
         &self,
         pool: &str,
@@ -47,7 +47,7 @@ pub trait Membership: Send + Sync + 'static {
     async fn remembered_catalog(&self, pool: &str) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// Agrees with other nodes on the pool of each name that several pools claim. A settled name
-    /// stays with its pool if that is one of `pools`; otherwise this node's choice in `contested`
+    /// stays with its pool if `pools` has that pool; otherwise this node's choice in `contested`
     /// decides. Returns the result and stores it for `life`.
     async fn settle_names(
         &self,
@@ -60,8 +60,8 @@ pub trait Membership: Send + Sync + 'static {
     async fn settled_names(&self) -> Result<BTreeMap<String, String>, StoreError>;
 }
 
-/// A node's announcement. For mixed releases, members added later have defaults, and nodes ignore
-/// unknown members.
+/// A node's announcement. For mixed releases, new members have defaults, and nodes ignore unknown
+/// members.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NodeInfo {
     /// The node's id, unique to its process.

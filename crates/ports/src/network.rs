@@ -10,10 +10,7 @@ use ipnet::IpNet;
 pub struct Network(IpNet);
 
 impl Network {
-    /// Parses each text.
-    ///
-    /// # Errors
-    /// The first text that is not a network, as a message.
+    /// Parses each text. Fails with a message about the first text that is not a network.
     pub fn parse_all<S: AsRef<str>>(texts: &[S]) -> Result<Vec<Self>, String> {
         texts.iter().map(|text| text.as_ref().parse()).collect()
     }

@@ -21,8 +21,8 @@ pub trait QuotaCells: Send + Sync + 'static {
     /// Takes up to `want` tokens, or refuses if fewer than `need` are left. `need` must not exceed
     /// the burst.
     ///
-    /// The rate may change between calls. Tokens taken earlier are back within the time in which
-    /// the new rate fills the bucket.
+    /// The rate may change between calls. Tokens taken earlier return within the new rate's fill
+    /// time.
     async fn take(
         &self,
         key: &QuotaKey,

@@ -31,10 +31,9 @@ pub fn read_text_or_pipe(file: &Path, most: u64) -> io::Result<String> {
     text(whole(File::open(file)?, most)?)
 }
 
-/// Opens a regular file without waiting.
 pub(crate) fn open_file(file: &Path) -> io::Result<File> {
-    // Checks before opening, because opening a pipe can lose its data, and again afterwards,
-    // because the path may have changed.
+    // Opening a pipe can lose its data; the check is repeated afterwards, because the path may have
+    // changed.
     expect_regular(&std::fs::metadata(file)?)?;
     let mut options = File::options();
     options.read(true);

@@ -42,7 +42,7 @@ impl StateRequest {
         Self::Set {
             key: key.into(),
             value,
-            // The fixed bits of the halves do not overlap, so every bit of the result is random.
+            // The halves' fixed bits do not overlap, so every bit of the result is random.
             writing: high ^ low.rotate_left(32),
         }
     }
@@ -63,10 +63,7 @@ impl StateRequest {
         self.len() == 0
     }
 
-    /// Checks the key.
-    ///
-    /// # Errors
-    /// -32602 if it is empty or too long.
+    /// Checks the key. Fails with -32602 if it is empty or too long.
     pub fn check(&self) -> Result<(), RpcError> {
         match self {
             Self::Get { key } | Self::Set { key, .. } if key.is_empty() => Err(
@@ -91,8 +88,8 @@ pub fn no_session() -> RpcError {
     )
 }
 
-/// Returns the error for a value that was not stored. A tool may return this error as its own, so the code must not
-/// mean "not executed".
+/// Returns the error for a value that was not stored. A tool may pass this error on, so the code must not mean "not
+/// executed".
 pub fn not_kept(reason: impl std::fmt::Display) -> RpcError {
     let text = format!("the value was not kept: {reason}; try again later");
     RpcError::internal(text).with_data(RawJson::from_static(r#"{"kept":false}"#))

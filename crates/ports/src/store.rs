@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use crate::{ClusterBus, Directory, EventLog, Journal, Membership};
 
-/// The storage traits of one engine. When the directory raises a session's epoch, the engine also
-/// refuses writes of an older epoch to the log and the journal.
+/// The storage traits of one engine. When the directory raises a session's epoch, the log and the
+/// journal also refuse writes of an older epoch.
 #[derive(Clone)]
 pub struct Store {
     /// Sessions' owners and records.

@@ -31,13 +31,13 @@ pub struct TaskClient {
     pub capabilities: RawJson,
 }
 
-/// A request to the owner of a task, which answers with the task's state. Only the answer to `Get` has the task's
-/// result, which can be large. Every request may be repeated.
+/// A request to a task's owner, which answers with the task's state. Only the answer to `Get` has the result, which
+/// can be large. Every request may be repeated.
 #[derive(Clone, Debug)]
 pub enum TaskRequest {
     /// Asks for the state.
     Get,
-    /// Waits until the state differs from the one that the caller has seen. The owner may answer earlier.
+    /// Waits until the state differs from `seen`. The owner may answer earlier.
     Watch {
         /// The state that the caller has seen.
         seen: TaskMark,
@@ -46,8 +46,8 @@ pub enum TaskRequest {
     Answer {
         /// The answers. The owner ignores answers to questions that are not open.
         answers: Vec<TaskAnswer>,
-        /// Whether the owner waits until an answered question is open. A new owner needs this, because it gets the open
-        /// questions again only after the takeover.
+        /// Whether the owner waits until an answered question is open, because a new owner gets open questions only
+        /// after the takeover.
         awaits_question: bool,
     },
     /// Tells the call to stop. The answer has the state from before the cancellation.

@@ -12,7 +12,7 @@ use crate::{
 /// Runs the calls of one pool.
 ///
 /// A worker runs each call once, also without a reader, and keeps finished calls for a bounded
-/// time. A worker may drop a finished call that was [acknowledged](Self::acknowledge), or that is
+/// time. It may drop a finished call that was [acknowledged](Self::acknowledge), or that is
 /// repeatable, was delivered and asked no questions.
 #[async_trait]
 pub trait Worker: Send + Sync + 'static {
@@ -24,8 +24,8 @@ pub trait Worker: Send + Sync + 'static {
     /// changed.
     fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdated>;
 
-    /// Returns the callers with lists of their own, whose list methods the worker answers as calls,
-    /// with all pages in one.
+    /// Returns the callers with own lists, whose list methods the worker answers as calls, in one
+    /// page.
     fn own_lists(&self) -> watch::Receiver<OwnLists> {
         watch::channel(OwnLists::default()).1
     }
@@ -186,7 +186,7 @@ impl Announcement {
     pub const STARTING: &str = "starting";
     /// The detail of a leaving worker.
     pub const LEAVING: &str = "the worker is leaving";
-    /// The detail if the pool was removed. Nodes need not wait for this pool.
+    /// The detail of a removed pool, for which nodes need not wait.
     pub const REMOVED: &str = "the pool was removed from the worker's configuration";
 
     /// Whether the worker is leaving.

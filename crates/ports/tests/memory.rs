@@ -137,7 +137,6 @@ async fn limits_hold_and_freed_room_is_used_again() {
     assert!(expected, "{full:?}");
     assert_eq!(steps.engine.event_bytes(), 800);
 
-    // A finished stream makes room in a full session.
     steps.append(two, b"", Some(call)).await.unwrap();
     let (next, call) = steps.begin().await;
     steps.append(next, &large, Some(call)).await.unwrap();

@@ -199,7 +199,6 @@ pub(super) async fn nodes_do_not_fight_over_a_session(store: &Store) {
         Err(StoreError::Held),
         "it has come to its owner within a lease"
     );
-    // A repeated claim by the owner does not restart its time with the session.
     let brief = Duration::from_millis(30);
     tokio::time::sleep(brief * 2).await;
     directory.claim(&id, &b).await.unwrap();

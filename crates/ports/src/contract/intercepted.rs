@@ -10,7 +10,7 @@ use crate::{Membership, NodeId, NodeInfo, StoreError};
 /// Gets a method's name and runs before it. The hook's error replaces the method's result.
 type Before = dyn Fn(&'static str) -> BoxFuture<'static, Result<(), StoreError>> + Send + Sync;
 
-/// A membership that a test delays, counts or fails by a hook before each method.
+/// A membership with a hook before each method, for tests.
 pub struct Intercepted {
     inner: Arc<dyn Membership>,
     before: Box<Before>,

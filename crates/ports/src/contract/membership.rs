@@ -110,7 +110,7 @@ pub(super) async fn remembered_catalogs(store: &Store) {
         Some(any),
         "it stays as it is"
     );
-    // Repeats the two steps, because on a busy machine the catalog may expire between them.
+    // On a busy machine, the catalog may expire between the two steps.
     for _ in 0..100 {
         remember("one", brief).await;
         keep("one", b"new").await;

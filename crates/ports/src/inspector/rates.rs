@@ -3,9 +3,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The upper bounds of the latency buckets, in microseconds. One more bucket holds longer times.
-/// Bounds grow about 1.5 times. Nodes exchange the buckets, so other bounds need a new member
-/// beside [`Step::latency`].
+/// The upper bounds of the latency buckets, in microseconds; one more bucket holds longer times.
+/// Nodes exchange the buckets, so other bounds need a new member beside [`Step::latency`].
 pub const LATENCY_BOUNDS: [u64; 27] = [
     250,
     500,
@@ -109,7 +108,7 @@ pub struct Step {
     pub at: u64,
     /// Requests by outcome.
     pub outcomes: Outcomes,
-    /// Latencies of all requests except cancelled ones: a count for each of [`LATENCY_BOUNDS`], and
+    /// Latencies of requests that were not cancelled: a count for each of [`LATENCY_BOUNDS`], and
     /// one for longer times. May be empty.
     pub latency: Vec<u64>,
     /// Sessions, live or passivated.
@@ -131,8 +130,8 @@ impl Step {
     }
 }
 
-/// Returns the microseconds within which the fraction `part` of the requests was answered,
-/// interpolated within a bucket. `None` without requests.
+/// Returns the microseconds within which the fraction `part` of requests was answered. `None`
+/// without requests.
 pub fn quantile(latency: &[u64], part: f64) -> Option<u64> {
     let total: u64 = latency.iter().sum();
     if total == 0 {

@@ -3,7 +3,6 @@ use async_trait::async_trait;
 use super::MemoryStore;
 use crate::{ClusterBus, ClusterEvent, ClusterSubscription, StoreError};
 
-/// Events by which a subscriber may lag behind.
 pub(super) const BACKLOG: usize = 1024;
 
 #[async_trait]

@@ -165,7 +165,7 @@ impl Data {
         step(&mut data)
     }
 
-    /// Like [`Data::with`], for the newest owner only.
+    /// Serves the newest owner only.
     pub(super) fn with_owner<T>(
         &self,
         session: &SessionId,
@@ -187,8 +187,8 @@ impl Data {
             .is_some_and(|lease| lease.until > Instant::now())
     }
 
-    /// Reserves room for `more` bytes. If the session has too little, drops its finished streams. An append that ends a
-    /// call may exceed the store's limit, but not the session's.
+    /// If the session has too little room, drops its finished streams. An append that ends a call may exceed the
+    /// store's limit, but not the session's.
     pub(super) fn reserve(
         &self,
         data: &mut SessionData,
@@ -231,7 +231,6 @@ impl Data {
         self.drop_streams(data, |stream| stream.finished.is_some());
     }
 
-    /// Drops finished streams and old events after their retention time.
     pub(super) fn drop_expired_streams(&self, data: &mut SessionData, now: Instant) {
         let retention = self.limits.retention;
         self.drop_streams(data, |stream| {

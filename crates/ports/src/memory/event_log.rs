@@ -14,7 +14,7 @@ const OTHER_EPOCH: &str = "the log has been restarted since";
 const TRIMMED: &str = "the stream has outgrown its limit and lost its oldest events";
 
 impl Data {
-    /// Appends, and returns the new position and whether the stream has finished; `None` if it had
+    /// Returns the new position and whether the stream has finished; `None` if the stream had
     /// finished before.
     fn append(
         &self,

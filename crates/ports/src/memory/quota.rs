@@ -11,7 +11,7 @@ const MOST_BYTES: usize = 32 << 20;
 const BUCKET: usize = 128;
 
 /// This process's buckets. At the memory limit, the full buckets are removed first, then others,
-/// which are full when they are made again.
+/// which are then full again.
 #[derive(Debug)]
 pub struct MemoryQuotas {
     began: Instant,
@@ -80,7 +80,7 @@ impl Buckets {
             }
             keep
         });
-        // Leaves a quarter free, so that only few later insertions must make room again.
+        // Leaves a quarter free, so that few insertions must make room.
         full.retain(|key, _| {
             let keep = *bytes <= most_bytes / 4 * 3;
             if !keep {

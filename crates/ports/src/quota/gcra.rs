@@ -56,8 +56,7 @@ impl CellRate {
         self.interval.saturating_mul(u64::from(self.burst))
     }
 
-    /// Takes tokens at `now`. `full` is the time at which the bucket is full. Returns the new time,
-    /// and the tokens.
+    /// `full` is the time at which the bucket is full. Returns the new time, and the tokens.
     pub(crate) fn take(self, full: u64, now: u64, need: u32, want: u32) -> (u64, Taken) {
         let empty = now.saturating_add(self.fill());
         let full = full.clamp(now, empty);
@@ -70,7 +69,7 @@ impl CellRate {
         (full + u64::from(cells) * self.interval, Taken::Cells(cells))
     }
 
-    /// Returns tokens; parameters as for [`take`](Self::take).
+    /// Parameters as for [`take`](Self::take).
     pub(crate) fn give_back(self, full: u64, now: u64, cells: u32) -> u64 {
         let less = self.interval.saturating_mul(u64::from(cells));
         full.saturating_sub(less).max(now)
