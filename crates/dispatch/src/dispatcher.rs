@@ -166,6 +166,7 @@ impl Dispatcher for Dispatch {
                 let pool = self.counted(&running);
                 Ok(place.follow(running, pool))
             }
+            // Lists and modern calls have no earlier run to resume, so they start anew.
             _ => match self.plan(call).await {
                 Ok(plan) => self.start(&plan).await,
                 Err(outcome) => instead(outcome),

@@ -26,6 +26,7 @@ use crate::audit;
 
 const LONGEST_TARGET: usize = 160;
 
+/// Ordered from the oldest call, because call ids grow with time.
 #[derive(Default)]
 pub(crate) struct InFlight(Mutex<Table>);
 

@@ -208,6 +208,7 @@ impl<T> Drop for LazyReceiver<T> {
         let ends = std::mem::take(&mut state.wants_end);
         drop(state);
         senders.into_iter().chain(ends).for_each(Waker::wake);
+        // Dropped outside the lock, because a value's drop may run any code.
         drop(unread);
     }
 }

@@ -124,6 +124,7 @@ impl Dispatch {
         call.may_start = MayStart::No;
         let id = call.id;
         let origin = Origin::new(call, route, &self.shared);
+        // A separate task tells the worker even if the request is dropped.
         let telling = tokio::spawn(WorkerCall::start(self.shared.clone(), origin));
         let Ok(Ok(told)) = timeout(TOLD_WITHIN, telling).await else {
             tracing::warn!(call = %id, "a worker has not confirmed in time that a person refused a call");

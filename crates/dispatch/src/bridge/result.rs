@@ -25,6 +25,7 @@ pub(crate) fn complete(method: &Method, outcome: &CallOutcome) -> Option<Typed> 
 
 /// Fails with -32603 if the backend violates the protocol.
 pub(super) fn judge(method: &Method, result: &RawJson) -> Result<Judged, RpcError> {
+    // Searching is cheaper than parsing, which few results need.
     static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("resultType"));
     if SEARCH.find(result.as_bytes()).is_none() {
         check(method, result)?;

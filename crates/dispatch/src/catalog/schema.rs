@@ -137,6 +137,7 @@ fn look(schema: &mut Value) {
                 .iter()
                 .any(|keyword| members.contains_key(*keyword))
             {
+                // Always true, and checked first.
                 members.entry("minProperties").or_insert(Value::from(0));
             }
         }

@@ -79,6 +79,7 @@ impl Answer {
             &source.prompts,
         ];
         let items = items.into_iter().flatten();
+        // Doubled, because the compiled items need as much again.
         2 * items.map(|item| item.len() + 64).sum::<usize>() + EACH
     }
 }

@@ -90,6 +90,7 @@ pub(super) fn same(one: &PoolCatalog, other: &PoolCatalog) -> bool {
         prompts,
         ttl_ms,
         generations: _,
+        // Each worker has its own headers.
         headers: _,
         lists,
         // Clients do not see these two.

@@ -82,6 +82,7 @@ pub(super) fn arguments(
     dispatcher.check_param_headers(caller, params, &|name| mirrored(headers, name))
 }
 
+/// The specification requires no other check of a notification.
 pub(super) fn notification_version(
     version: VersionHeader<'_>,
     meta: &RequestMeta,

@@ -98,6 +98,7 @@ async fn what_the_client_says_arrives_in_its_order() {
     for message in messages {
         client.send(message).await;
     }
+    // The answer proves that earlier messages were handed over.
     assert_eq!(client.ask(PING).await["id"], 7);
     let delivered = server.gateway.delivered.lock();
     let kinds = delivered.iter().map(|(session, body)| {

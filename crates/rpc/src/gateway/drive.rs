@@ -65,6 +65,7 @@ fn handle(link: &Arc<Link>, frame: SessionFrame) -> Result<(), LinkError> {
         Frame::Item(item) => link.pass(item.flight, Passed::Item(item)),
         Frame::End(said) => link.pass(said.flight, Passed::End),
         Frame::Welcome(_) => return Err(LinkError::protocol("a second welcome")),
+        // The inbox has already handled these frames.
         Frame::Batch(_)
         | Frame::Fragment(_)
         | Frame::Ping(_)

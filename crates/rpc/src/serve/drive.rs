@@ -108,6 +108,7 @@ impl Drive {
                 }
                 let gateway = self.shared.gateways.of(relayed);
                 let (once, request) = (post.is_bound(), post.body.request_id());
+                // Boxed, because a Tokio task's future moves several times before it runs.
                 tokio::spawn(Box::pin(async move {
                     let delivered = answering.wait(gateway.deliver(&to, post)).await;
                     answering.delivered(delivered, request, once).await;

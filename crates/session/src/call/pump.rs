@@ -33,6 +33,7 @@ impl CallDriver {
         let mut superseded = 0;
         loop {
             let mut event = tokio::select! {
+                // Biased: events that came before the session's end are passed on.
                 biased;
                 event = events.next() => event,
                 () = in_flight.live.until_over() => {

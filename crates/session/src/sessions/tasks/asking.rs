@@ -94,6 +94,7 @@ impl Node {
         let until = Instant::now() + patience;
         loop {
             let live = self.find(to).await?;
+            // Registered first, so as not to miss a question.
             let changed = live.next_task_change();
             let TaskAnswer { key, outcome } = answer.clone();
             match live.apply(Input::TaskAnswer(key, outcome)) {
