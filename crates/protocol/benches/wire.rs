@@ -1,4 +1,3 @@
-//! Reading and writing envelopes and event ids.
 #![allow(missing_docs, reason = "the macros' functions are nobody's interface")]
 
 use std::hint::black_box;
@@ -8,7 +7,7 @@ use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use shoal_protocol::{Body, EventId, RawJson, RequestId, StreamId, response};
 
-/// Lengths of a call's text: in a small call, and in one that mostly costs scanning and copying.
+/// Bytes of a small call's text, and of one that mostly costs scanning and copying.
 const SIZES: [usize; 2] = [32, 64 * 1024];
 const DEPTH: usize = 64;
 

@@ -27,7 +27,7 @@ pub fn error_response(id: &RequestId, error: &RpcError) -> Bytes {
     ])
 }
 
-/// Writes an error response without an id, as 2025-11-25 requires for an unreadable message.
+/// Writes an error response without an id, for an unreadable message (2025-11-25).
 pub fn error_response_without_id(error: &RpcError) -> Bytes {
     join([
         br#"{"jsonrpc":"2.0","error":"#.as_slice(),

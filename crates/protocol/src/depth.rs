@@ -33,7 +33,7 @@ pub fn nesting_within(text: &[u8], limit: usize) -> bool {
 
 const STEP: usize = 16;
 
-/// Returns the position of the quote that ends the string at `start`, or the text's end.
+/// Returns the text's end if the string at `start` has no end.
 pub(crate) fn end_of_string(text: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     // Most strings end within two steps. A search pays only for longer ones.
@@ -67,7 +67,6 @@ fn search_end(text: &[u8], mut at: usize) -> usize {
     text.len()
 }
 
-/// Returns 0xff for each quote and backslash, 0 for other bytes, the first byte lowest.
 fn ends(step: &[u8; STEP]) -> u128 {
     u128::from_le_bytes(step.map(|byte| match byte {
         b'"' | b'\\' => 0xff,

@@ -49,8 +49,7 @@ impl Ends {
     /// Returns the message's kind and id, if its spelling leaves no doubt.
     ///
     /// The envelope must be at the start (`{"jsonrpc":"2.0","id":7,"result":`) or the end
-    /// (`,"jsonrpc":"2.0","id":7}`), as the official SDKs write it. There it cannot be a part of parameters
-    /// or a result.
+    /// (`,"jsonrpc":"2.0","id":7}`), where it cannot be a part of parameters or a result.
     pub fn spot(&self) -> Option<Spotted> {
         let head = without_spaces(&self.head);
         let tail = without_spaces(&self.tail);
@@ -114,7 +113,7 @@ fn trailing_id(tail: &[u8]) -> Option<&[u8]> {
     Some(&rest[at + NAME.len()..])
 }
 
-/// Reads an id, which must be unambiguous. `spot` removes spaces, so the id must also occur in `line` itself.
+/// `spot` removes spaces, so the id must also occur in `line` itself.
 fn read(id: &[u8], line: &[u8]) -> Option<RequestId> {
     let plain = match id {
         [b'"', inner @ .., b'"'] => !inner.iter().any(|byte| matches!(byte, b'"' | b'\\')),

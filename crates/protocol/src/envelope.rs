@@ -1,5 +1,3 @@
-//! Reads JSON-RPC messages, leaving parameters and results as raw text.
-
 use std::borrow::Cow;
 
 use bytes::Bytes;
@@ -218,12 +216,11 @@ struct Wire<'a> {
     result: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
     repeated: Option<&'static str>,
-    /// Whether there are two ids, so that it is unclear which one is the request's.
+    /// With two ids, it is unclear which one is the request's.
     has_two_ids: bool,
 }
 
 impl<'a> Wire<'a> {
-    /// Drops a null `result` beside an `error`, and a null `error` beside a `result`.
     fn without_nulls(self) -> Self {
         let says = |value: &&RawValue| value.get() != "null";
         let error = self.error.filter(says);
@@ -247,7 +244,7 @@ impl<'a> Wire<'a> {
         let known = id.clone().and_then(Result::ok);
         let known = known.filter(|_| !(is_refused && self.has_two_ids));
         let invalid = |message: &str| InvalidMessage::request(known.clone(), message);
-        // Parsers disagree on which of two members of the same name counts.
+        // Parsers disagree on which of two equal names counts.
         if let Some(name) = self.repeated.filter(|_| is_refused) {
             return Err(invalid(&format!(
                 "not a JSON-RPC message: duplicate field `{name}`"

@@ -95,8 +95,8 @@ impl RpcError {
     }
 
     /// Reads a peer's error, even if malformed. A code may be a whole number written as float or text; other codes
-    /// become -32603. An error that is a text becomes the message. If reading loses a part of the error and it has no
-    /// data, the whole error becomes the data.
+    /// become -32603. A text becomes the message. If reading loses a part of an error without data, the whole error
+    /// becomes the data.
     pub fn from_json(json: &RawJson) -> Self {
         let Some(object) = RawObject::of(json) else {
             return match json.string() {

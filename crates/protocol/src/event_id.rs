@@ -1,5 +1,3 @@
-//! SSE event ids.
-
 use bytes::BufMut;
 
 use crate::shown;

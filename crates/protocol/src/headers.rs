@@ -41,7 +41,7 @@ pub struct EncodedValue(pub String);
 /// Decodes a mirroring header: plain visible ASCII, or the Base64 sentinel.
 ///
 /// # Errors
-/// The value has other characters, or its Base64 is not UTF-8.
+/// Other characters, or Base64 that is not UTF-8.
 pub fn decode_value(name: &str, value: &[u8]) -> Result<EncodedValue, HeaderMismatch> {
     let invalid = |what: &str| HeaderMismatch(format!("{name} {what}"));
     let text = std::str::from_utf8(value)
@@ -76,7 +76,7 @@ pub fn encode_value(value: &str) -> String {
     }
 }
 
-/// Checks that a header, perhaps encoded (`Mcp-Name`, `Mcp-Param-*`), equals a value of the body.
+/// Checks that a header, perhaps encoded (`Mcp-Name`, `Mcp-Param-*`), equals the body's value.
 ///
 /// # Errors
 /// The header is missing, malformed or different.
@@ -85,7 +85,7 @@ pub fn expect_equal(name: &str, header: Option<&[u8]>, body: &str) -> Result<(),
     same(name, &value, body)
 }
 
-/// Checks that a header for proxies (`Mcp-Method`, `MCP-Protocol-Version`) equals a value of the body.
+/// Checks that a header for proxies (`Mcp-Method`, `MCP-Protocol-Version`) equals the body's value.
 ///
 /// # Errors
 /// The header is missing or different.

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A JSON value as shared text, which keeps its member order, white space, number spelling and unknown members.
+/// A JSON value as shared text, which keeps order, white space, number spelling and unknown members.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RawJson(Bytes);
 
@@ -84,7 +84,7 @@ impl RawJson {
         found.then(|| Self(text.into()))
     }
 
-    /// Copies the text, so that the message that contains it can be freed.
+    /// Copies the text, so that its message can be freed.
     #[must_use]
     pub fn detached(&self) -> Self {
         Self(Bytes::copy_from_slice(&self.0))
@@ -179,8 +179,7 @@ pub(crate) fn has_backslash(text: &[u8]) -> bool {
     }
 }
 
-/// Whether one of the first or last `N` bytes is a backslash. The two parts may overlap. The fold compiles to a vector
-/// comparison.
+/// The first and last `N` bytes may overlap. The fold compiles to a vector comparison.
 fn ends_have_backslash<const N: usize>(text: &[u8]) -> bool {
     let has = |end: &[u8; N]| end.iter().fold(false, |has, &byte| has | (byte == b'\\'));
     text.first_chunk().is_some_and(has) | text.last_chunk().is_some_and(has)

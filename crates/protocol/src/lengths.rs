@@ -33,7 +33,7 @@ pub const LONGEST_REASON: usize = 1024;
 /// Maximum bytes of Shoal's own error messages, which may quote a client. Longer messages are shortened.
 pub const LONGEST_MESSAGE: usize = 1024;
 
-/// The smallest limit in bytes. Shorter texts need no check.
+/// Shorter texts need no check.
 const LEAST: usize = 256;
 
 const PARAMS: &[Member] = &[

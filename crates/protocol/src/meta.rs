@@ -11,9 +11,9 @@ pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 /// The client's capabilities for this request (modern).
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-/// The least severe log level that the client wants for this request (modern).
+/// The least severe log level of messages for this request (modern).
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-/// The id of the listen request to which a notification belongs (modern).
+/// The id of a notification's listen request (modern).
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// The server's name and version, sent with results (modern).
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";

@@ -37,7 +37,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns the next key and its value's start, for [`pass`](Self::pass).
     fn key(&mut self) -> Option<(Range<usize>, usize)> {
         let text = self.text;
         let mut at = skip_space(text, self.at);

@@ -1,4 +1,4 @@
-//! Converts keywords of older JSON Schema drafts to 2020-12, but not those of subschemas.
+//! Converts keywords of older JSON Schema drafts to 2020-12, except in subschemas.
 
 use serde_json::{Map, Value, json};
 

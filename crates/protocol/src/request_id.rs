@@ -5,9 +5,8 @@ use bytes::Bytes;
 use crate::RawJson;
 use crate::tokens::utf16_of;
 
-/// A JSON-RPC id: a string or an integer. It is echoed as received, except that `7.0` becomes `7`.
-///
-/// Ids are equal if their values are: `"a"` equals `"\u0061"`, but `1` differs from `"1"`.
+/// A JSON-RPC id: a string or an integer, echoed as received, except that `7.0` becomes `7`. Ids
+/// are equal if their values are: `"a"` equals `"\u0061"`, but `1` differs from `"1"`.
 #[derive(Clone)]
 pub struct RequestId {
     raw: Arc<str>,

@@ -27,7 +27,7 @@ const MAX_SEALED_BYTES: usize = 1 << 20;
 pub struct RequestState {
     /// The principal whose client received the state.
     pub principal: String,
-    /// When the state expires, in seconds since 1970 by the sealing node's clock.
+    /// The state's end, in seconds since 1970 by the sealing node's clock.
     pub expires_at: u64,
     /// The request's digest.
     pub digest: RequestDigest,
@@ -42,8 +42,8 @@ pub enum Continuation {
     Parked {
         /// The call's id.
         call: String,
-        /// Digests of the call's questions by key, because a call that runs again may ask others. Empty in states from
-        /// older releases.
+        /// Digests of the call's questions by key, because a call that runs again may ask others. Empty in older
+        /// releases' states.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         asked: BTreeMap<String, RequestDigest>,
     },
@@ -51,7 +51,7 @@ pub enum Continuation {
     Backend {
         /// The backend's `requestState`, if any.
         state: Option<String>,
-        /// The call that ended with a question; `None` in states from older releases.
+        /// The call that ended with a question; `None` in older releases' states.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<String>,
     },
@@ -130,8 +130,8 @@ impl std::fmt::Debug for SealKey {
     }
 }
 
-/// The cluster's keys. The first key seals; each can open. To rotate, add the new key last on all nodes, move
-/// it to the first place, and drop the old key after its states have expired.
+/// The cluster's keys. The first key seals; each can open. To rotate, add the new key last on all nodes, move the new
+/// key to the front, and drop the old key after its states have expired.
 #[derive(Clone, Debug)]
 pub struct KeyRing(Vec<SealKey>);
 

@@ -26,7 +26,6 @@ pub struct EventTooLarge(pub usize);
 pub struct SseParser {
     limit: usize,
     buffer: BytesMut,
-    /// Leading bytes known to have no line end.
     searched: usize,
     /// Whether the last line ended with a carriage return. A line feed that follows belongs to that line.
     after_return: bool,

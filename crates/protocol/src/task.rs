@@ -224,7 +224,6 @@ impl Task {
     }
 }
 
-/// Adds `resultType`, as 2026-07-28 requires.
 fn complete(result: &RawJson) -> RawJson {
     match RawObject::of(result) {
         Some(mut members) if !members.has("resultType") => {

@@ -1,7 +1,7 @@
 use crate::depth::end_of_string;
 use crate::object::skip_space;
 
-/// A token of valid JSON. Names and strings keep their quotes and escapes.
+/// A token of valid JSON. Names and strings keep quotes and escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token<'a> {
     /// `{`
@@ -54,7 +54,6 @@ impl<'a> Iterator for Tokens<'a> {
                     let end = (end_of_string(text, start) + 1).min(text.len());
                     let written = &text[start..end];
                     self.at = skip_space(text, end);
-                    // A string before a colon is a name.
                     if text.get(self.at) == Some(&b':') {
                         self.at += 1;
                         Token::Name(written)

@@ -1,5 +1,3 @@
-//! W3C Trace Context.
-
 use std::fmt::Write as _;
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Checks that member names are unique, because parsers disagree on which of two members of the same name counts.
+//! Checks that member names are unique, because parsers disagree on which of two equal names counts.
 
 use std::borrow::Cow;
 
@@ -59,7 +59,6 @@ impl RawJson {
     }
 }
 
-/// Checks all names in one pass and linear time.
 pub(crate) fn check(text: &[u8]) -> Result<(), Ambiguous> {
     let mut names = SmallVec::<[&[u8]; INLINE]>::new();
     // Most messages have no escapes, so their names are compared as written.

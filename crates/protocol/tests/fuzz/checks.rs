@@ -1,5 +1,3 @@
-//! Checks for any bytes, shared with the fuzz targets.
-
 use std::collections::HashSet;
 
 use bytes::Bytes;
@@ -133,7 +131,6 @@ pub(crate) fn sealed_state(data: &[u8]) {
     assert!(ring.open(&altered, "p", digest, 0).is_err() || altered == sealed.as_str());
 }
 
-/// The result must not depend on how the bytes are cut.
 pub(crate) fn sse(data: &[u8]) {
     let Some((&cut, stream)) = data.split_first() else {
         return;
