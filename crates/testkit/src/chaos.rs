@@ -1,5 +1,5 @@
-//! A chaos run starts a cluster and clients, repeatedly injects one kind of fault, lets open requests end, and checks
-//! all histories against the ledger of executions.
+//! A chaos run starts a cluster and clients, injects one kind of fault repeatedly, and checks all histories against
+//! the ledger of executions.
 
 mod counters;
 mod deed;
@@ -42,7 +42,7 @@ const UNANSWERED: &str = "45s";
 pub struct Options {
     /// The kind of fault.
     pub fault: Fault,
-    /// Seeds all random decisions. The timing still differs between runs.
+    /// Seeds all random decisions, but not the timing.
     pub seed: u64,
     /// How long faults are injected.
     pub time: Duration,
@@ -52,8 +52,8 @@ pub struct Options {
     pub settle: Duration,
     /// The length of leases.
     pub lease: Duration,
-    /// How long a connection may be silent before it counts as broken. Shorter than the lease, so that a
-    /// fault can exceed this time without exceeding the lease.
+    /// How long a connection may be silent before it counts as broken: shorter than the lease, so that a fault can
+    /// exceed only this time.
     pub silence: Duration,
     /// Number of legacy clients, each with a session.
     pub sessions: usize,
@@ -69,7 +69,7 @@ pub struct Options {
     pub session_nodes: usize,
     /// Number of workers.
     pub workers: usize,
-    /// Runs everything in one process. Works only with [`Fault::None`].
+    /// Runs everything in one process, only with [`Fault::None`].
     pub one_process: bool,
     /// More settings for every member.
     pub settings: Vec<(String, String)>,
@@ -102,7 +102,7 @@ impl Default for Options {
 ///
 /// # Errors
 ///
-/// If the cluster cannot be started. Later failures are in the report.
+/// If the cluster cannot be started. The report has later failures.
 pub async fn run(options: &Options) -> anyhow::Result<Report> {
     let store = Store::start(options.fault).await;
     let store = store.context("cannot start Redis")?;

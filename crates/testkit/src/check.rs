@@ -1,6 +1,5 @@
-//! Checks Shoal's promises (`docs/guarantees.md`) in the clients' histories and the ledger of executions.
-//!
-//! [`Rules`] say what the faults of a run excuse. By default every call must end in its result.
+//! Checks Shoal's promises (`docs/guarantees.md`) in the clients' histories and the ledger of executions. [`Rules`]
+//! say what the faults of a run excuse.
 
 mod attempt;
 mod call;

@@ -1,8 +1,8 @@
 //! A legacy MCP client (2025-11-25) that records everything it does and sees.
 //!
-//! Like a patient SDK, it resumes broken streams with `Last-Event-ID` after the server's `retry`, honours
-//! `Retry-After` on 429 and 503, answers questions by separate POSTs, and replaces lost sessions. If a
-//! connection breaks before any event id, it repeats only calls that are safe to repeat.
+//! Like a patient SDK, the client resumes broken streams with `Last-Event-ID` after the server's `retry`, honours
+//! `Retry-After` on 429 and 503, answers questions by separate POSTs, and replaces lost sessions. After a break
+//! before any event id, it repeats only repeatable calls.
 
 mod call;
 mod listener;
@@ -29,11 +29,9 @@ use self::wire::Wire;
 use self::works::Works;
 use crate::history::{History, Recorder, Tool, Work};
 
-/// How long an idle connection is kept. The SDKs' HTTP clients keep it for 4 s (JavaScript) or 5 s
-/// (Python).
+/// The SDKs' HTTP clients keep idle connections for 4 s (JavaScript) or 5 s (Python).
 pub(crate) const KEEP_IDLE: Duration = Duration::from_secs(5);
 
-/// The pause before a retry if the server names none.
 const PAUSE: Duration = Duration::from_millis(250);
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -67,8 +65,7 @@ pub enum Leave {
     },
     /// Gives up the call if nothing arrives in time.
     HangUp {
-        /// How long the client waits. If a response begins in this time, the client reads it to its
-        /// end.
+        /// How long the client waits. A response that begins in time is read to its end.
         after: Duration,
     },
 }
@@ -80,7 +77,7 @@ pub enum End {
     Answered,
     /// The session is gone, and the answer with it.
     Forgotten,
-    /// Without an answer. The history has the reason.
+    /// Without an answer, for the reason in the history.
     GivenUp,
 }
 

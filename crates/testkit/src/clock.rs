@@ -11,7 +11,7 @@ const LIBRARIES: [&str; 4] = [
     "/usr/lib/faketime/libfaketimeMT.so.1",
 ];
 
-/// Offsets in seconds. Some exceed a lease, and some every retention time.
+/// Offsets in seconds. Some exceed a lease, some every retention time.
 pub const SKEWS: [i64; 4] = [5, -5, 3600, -3600];
 
 /// The libfaketime library.
@@ -35,7 +35,6 @@ impl WrongClock {
         [
             ("LD_PRELOAD", self.library.to_owned()),
             ("FAKETIME", format!("{seconds:+}")),
-            // The monotonic clock stays right.
             ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
         ]
     }

@@ -114,7 +114,7 @@ impl Cluster {
         tools::ledger(&self.directory)
     }
 
-    /// Starts another member, and waits until it has announced its addresses. The balancer does not know it.
+    /// Starts another member, which the balancer does not know, and waits for its addresses.
     ///
     /// # Errors
     ///
@@ -154,8 +154,7 @@ impl Cluster {
         self.members.iter().for_each(Member::heal);
     }
 
-    /// Counts how often faults had an effect on a connection. If the count is zero, the test proves
-    /// little.
+    /// Counts faults' effects on connections. With zero, a test proves little.
     #[must_use]
     pub fn disturbed(&self) -> u64 {
         self.members.iter().map(Member::disturbed).sum()

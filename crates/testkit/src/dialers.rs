@@ -1,7 +1,5 @@
-//! Finds the process behind a loopback connection, because a proxy in front of a node's only address
+//! Finds the process behind a loopback connection, by the kernel's tables: a proxy in front of a node's only address
 //! sees edges and workers alike.
-//!
-//! The kernel's tables lead from the port to a socket and from the socket to a process.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -10,7 +8,7 @@ use std::time::Instant;
 
 use crate::fault_proxy::Classify;
 
-/// The kernel does not return its table atomically, so one lookup can miss a socket.
+/// The kernel's table is not read atomically, so a lookup can miss a socket.
 const LOOKS: usize = 5;
 
 /// Classes of processes for the proxy's faults. Clones share them.
@@ -36,8 +34,7 @@ impl Dialers {
         known.insert(pid, class.to_owned());
     }
 
-    /// Returns a function that finds the class of the process that dialled a connection. For unknown
-    /// processes, the class is empty.
+    /// Returns a function that finds the class of the process that dialled a connection; empty if unknown.
     #[must_use]
     pub fn classify(&self) -> Classify {
         let dialers = self.clone();
@@ -75,7 +72,7 @@ impl Dialers {
     }
 }
 
-/// Formats an address like the kernel's table: hexadecimal, bytes in the machine's order.
+/// Hexadecimal, with bytes in the machine's order.
 fn in_table(address: SocketAddr) -> Option<String> {
     let IpAddr::V4(ip) = address.ip() else {
         return None;

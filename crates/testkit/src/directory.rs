@@ -9,8 +9,7 @@ use anyhow::Context as _;
 
 const MEMORY: &str = "/dev/shm";
 
-/// With less free space than this in `/dev/shm`, data goes to the disk. Containers often have less,
-/// and a long run writes some hundred MiB.
+/// With less free space in `/dev/shm`, data goes to the disk. A long run writes some hundred MiB.
 const ROOM_KIB: u64 = 1 << 20;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -33,8 +32,7 @@ impl Directory {
         let name = format!("shoal-{purpose}-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(&name);
         make_anew(&path)?;
-        // The suffix keeps the two paths apart, because the temporary directory may be in
-        // `/dev/shm` too.
+        // The temporary directory may be in `/dev/shm` too.
         let memory = has_room_in_memory().then(|| Path::new(MEMORY).join(format!("{name}-data")));
         if let Some(memory) = &memory {
             make_anew(memory)?;
@@ -43,7 +41,7 @@ impl Directory {
         Ok(Self(Arc::new(Owned { path, memory, kept })))
     }
 
-    /// Creates a subdirectory for a server that syncs its writes. It is in memory if there is room, so that a busy disk
+    /// Creates a subdirectory for a server that syncs its writes, in memory if there is room, so that a busy disk
     /// does not slow the run.
     pub fn data(&self, name: &str) -> anyhow::Result<PathBuf> {
         let Some(memory) = &self.0.memory else {

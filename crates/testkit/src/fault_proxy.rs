@@ -21,8 +21,7 @@ pub enum Fault {
     None,
     /// Connections are reset, and so are new ones.
     Cut,
-    /// Connections stay open without bytes, and new ones are accepted. Held bytes arrive when the fault ends,
-    /// as after a network outage.
+    /// Connections stay open without bytes, and new ones are accepted. Held bytes arrive when the fault ends.
     BlackHole,
     /// Connections pass no bytes in this direction.
     OneWayHole(Direction),
@@ -47,8 +46,8 @@ impl Fault {
     }
 }
 
-/// Returns the class of a connection's dialler. Gets the address that the connection comes from and the
-/// address that it goes to. May block.
+/// Returns the class of a connection's dialler, by the addresses that the connection comes from and goes to. May
+/// block.
 pub type Classify = Arc<dyn Fn(SocketAddr, SocketAddr) -> String + Send + Sync>;
 
 /// A proxy in front of one address. Dropping it closes all connections.
@@ -173,7 +172,7 @@ async fn carry(mut client: TcpStream, upstream: SocketAddr, mut link: relay::Lin
         () = link.cut() => Err(std::io::ErrorKind::ConnectionReset.into()),
     };
     if carried.is_err() {
-        // Makes the close a reset, so that the peer does not see an orderly end.
+        // Makes the close a reset.
         let _ = client.set_zero_linger();
     }
 }

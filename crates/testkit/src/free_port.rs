@@ -12,10 +12,8 @@ const USUAL_EPHEMERAL: u16 = 32_768;
 
 static TAKEN: Mutex<Option<HashSet<u16>>> = Mutex::new(None);
 
-/// Returns a loopback port that is free and was not reserved before.
-///
-/// The port is below the kernel's range for outgoing connections, so no such connection can occupy
-/// the port while its server is down.
+/// Returns a loopback port that is free and was not reserved before. The port is below the kernel's
+/// range for outgoing connections, which therefore cannot occupy it while its server is down.
 pub fn reserve() -> anyhow::Result<u16> {
     let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
     let taken = taken.get_or_insert_default();

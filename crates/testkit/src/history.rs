@@ -31,7 +31,7 @@ pub enum Tool {
     Long,
     /// Demo server: reports progress, then answers with the number of steps. Unsafe to repeat.
     Job,
-    /// Demo server: answers with its number of calls in the session, which reveals a second execution.
+    /// Demo server: answers with its number of calls in the session.
     CountUp,
 }
 
@@ -90,7 +90,7 @@ impl Work {
             nonce, steps, ms, ..
         } = self;
         match self.tool {
-            // Sends both names, because both servers have an echo tool and each reads its own argument.
+            // Both servers have an echo tool, and each reads its own argument.
             Tool::Echo => json!({ "nonce": nonce, "text": nonce }),
             Tool::Job => json!({ "steps": steps, "interval_ms": ms }),
             Tool::CountUp => json!({}),
@@ -163,7 +163,7 @@ pub enum Step {
     Forgotten {
         /// The session's id.
         session: String,
-        /// The exchange that reported this.
+        /// The exchange that reported the loss.
         channel: Channel,
     },
     /// The client sent a request for a call.

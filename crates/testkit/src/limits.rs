@@ -24,7 +24,7 @@ pub async fn set(pid: u32, resource: Resource, limit: Option<u64>) -> anyhow::Re
         Resource::FileSize => "fsize",
         Resource::Descriptors => "nofile",
     };
-    // Changes only the soft limit, because a lowered hard limit cannot be raised again.
+    // A lowered hard limit could not be raised again.
     let limit = match limit {
         Some(limit) => limit.to_string(),
         None => hard_limit(pid, name).await?,
@@ -35,8 +35,7 @@ pub async fn set(pid: u32, resource: Resource, limit: Option<u64>) -> anyhow::Re
         .map(drop)
 }
 
-/// Returns the lowest unused file descriptor of a process. As a limit, it prevents new descriptors even if higher ones are
-/// open.
+/// Returns a process's lowest unused file descriptor. As a limit, it prevents new ones even if higher ones are open.
 pub fn lowest_free_descriptor(pid: u32) -> anyhow::Result<u64> {
     let directory = PathBuf::from(format!("/proc/{pid}/fd"));
     (0..)
@@ -96,7 +95,7 @@ mod tests {
         use std::os::fd::AsRawFd as _;
         let number = lowest_free_descriptor(std::process::id()).unwrap();
         let file = File::open("/dev/null").unwrap();
-        // Does not compare the numbers, because other tests open and close files concurrently.
+        // Other tests open and close files concurrently.
         assert!(u64::try_from(file.as_raw_fd()).unwrap() >= 3 && number >= 3);
         assert!(lowest_free_descriptor(u32::MAX).is_err());
     }

@@ -150,7 +150,7 @@ pub fn tail(log: &Path) -> String {
     String::from_utf8_lossy(&bytes[from..]).into_owned()
 }
 
-/// Reads standard output to its end, so that the program cannot block on it.
+/// Reads everything, because the program could block on standard output.
 async fn collect(stdout: ChildStdout, sender: watch::Sender<Vec<String>>) {
     let mut lines = BufReader::new(stdout).lines();
     while let Ok(Some(line)) = lines.next_line().await {

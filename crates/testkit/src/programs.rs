@@ -28,7 +28,7 @@ pub fn example(name: &str) -> anyhow::Result<PathBuf> {
     beside(&name.to_string_lossy()).context("build it: cargo build -p shoal-mcp --examples")
 }
 
-/// Finds a program in this program's directory or its parent, because tests lie one level deeper.
+/// Also looks in the parent directory, because tests lie one level deeper.
 fn beside(name: &str) -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find the running program")?;
     own.ancestors()

@@ -18,8 +18,7 @@ use crate::process::{Launch, Process, SOON};
 
 pub(crate) use wire::command;
 
-/// The shell command that starts Redis. It ignores `SIGXFSZ`, so that writes beyond the file size limit fail
-/// as on a full disk ([`Redis::fill_disk`]).
+/// Ignores `SIGXFSZ`, so that writes beyond the file size limit fail as on a full disk ([`Redis::fill_disk`]).
 const START: &str = "trap '' XFSZ; exec redis-server \"$@\"";
 
 const KEYS_AT_ONCE: &str = "1000";
@@ -33,7 +32,7 @@ pub enum Data {
     Lost,
 }
 
-/// A Redis server. It syncs every command to disk before the reply, so that a crash loses no data.
+/// A Redis server, which syncs every command to disk before the reply.
 #[derive(Debug)]
 pub struct Redis {
     address: SocketAddr,
@@ -126,8 +125,8 @@ impl Redis {
         Ok(())
     }
 
-    /// Makes the server refuse writes until [`Redis::free_disk`], as on a full disk. Meanwhile it
-    /// syncs once a second, because a server that syncs every command would exit.
+    /// Makes the server refuse writes until [`Redis::free_disk`], as on a full disk. Meanwhile the
+    /// server syncs once a second, because otherwise it would exit.
     pub async fn fill_disk(&self) -> anyhow::Result<()> {
         self.command(&["CONFIG", "SET", "appendfsync", "everysec"])
             .await?;
@@ -212,8 +211,7 @@ impl Redis {
     }
 }
 
-/// Waits until `holds` returns `true`. On a timeout, the error contains the last failure of
-/// `holds`.
+/// On a timeout, the error contains the last failure of `holds`.
 pub(crate) async fn until(
     what: &str,
     holds: impl AsyncFn() -> anyhow::Result<bool>,

@@ -13,7 +13,7 @@ use crate::redis::{self, Data, Redis};
 
 const MASTERS: usize = 3;
 
-/// The pause between two attempts at a failover, longer than an election takes.
+/// Longer than an election takes.
 const VOTED_SOON: Duration = Duration::from_millis(700);
 
 /// Three Redis masters with their replicas. Automatic failover is disabled, because a busy machine would trigger it.
@@ -97,8 +97,7 @@ impl RedisCluster {
             if is_master(replica).await? {
                 return Ok(true);
             }
-            // The replica silently ignores this command if the masters have just voted for another
-            // replica of the same master.
+            // The replica silently ignores this command just after a vote for another replica.
             replica.command(&["CLUSTER", "FAILOVER"]).await?;
             sleep(VOTED_SOON).await;
             Ok(false)

@@ -12,7 +12,7 @@ use crate::redis::{self, Data, Redis};
 
 const NAME: &str = "main";
 
-/// How long the master pauses writes, longer than the replica needs to catch up.
+/// Longer than the replica needs to catch up.
 const NO_WRITES_MS: &str = "30000";
 
 /// A master, its replica, and a sentinel. Automatic failover is disabled, because a busy machine would trigger it.
@@ -29,7 +29,7 @@ pub struct RedisSentinel {
 pub enum Newest {
     /// The replica has received the newest writes.
     Kept,
-    /// The master has acknowledged writes that the replica has not received.
+    /// The replica has not received all acknowledged writes.
     Lost,
 }
 
@@ -95,7 +95,7 @@ impl RedisSentinel {
     /// Cuts the replica off. The master still acknowledges writes.
     pub async fn cut_replica_off(&self) -> anyhow::Result<()> {
         self.hold_writes_until_alike().await?;
-        // Stops the replica, so that it does not reconnect to the master.
+        // The replica must not reconnect to the master.
         self.replica().pause().await?;
         let cut = ["CLIENT", "KILL", "TYPE", "replica"];
         self.master().command(&cut).await?;
@@ -116,8 +116,7 @@ impl RedisSentinel {
         if newest == Newest::Lost {
             replica.resume().await?;
         }
-        // Repeats the command, because the sentinel refuses it until it has heard of the replica
-        // again.
+        // The sentinel refuses until it has heard of the replica again.
         redis::until("the sentinel promotes the replica", async || {
             let promote = ["SENTINEL", "FAILOVER", NAME];
             redis::command(self.sentinel, &promote).await?;
@@ -142,7 +141,7 @@ impl RedisSentinel {
     /// Starts the former master as the replica, and waits until it is in sync.
     pub async fn bring_back(&self) -> anyhow::Result<()> {
         let of = format!("127.0.0.1 {}", self.master().address().port());
-        // Without this option the server would be a master until the sentinel demotes it.
+        // Without this option, the server would start as a master.
         let options = ["--replicaof", &of];
         self.replica()
             .start_again_with(Data::Kept, &options)
@@ -154,7 +153,7 @@ impl RedisSentinel {
         .await
     }
 
-    /// Waits until the replica is in sync, and holds clients' writes meanwhile.
+    /// Holds clients' writes meanwhile.
     async fn hold_writes_until_alike(&self) -> anyhow::Result<()> {
         let pause = ["CLIENT", "PAUSE", NO_WRITES_MS, "WRITE"];
         self.master().command(&pause).await?;

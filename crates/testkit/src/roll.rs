@@ -1,8 +1,8 @@
 //! A rolling restart of everything, which the clients must not notice.
 //!
-//! [`drive`] runs only the clients, against any URL, and counts every failure that an ordinary client would
-//! show its user. [`run`] starts a cluster behind a balancer like a Kubernetes Service, and replaces every
-//! process in turn, like a Deployment with `maxSurge: 1` and `maxUnavailable: 0`.
+//! [`drive`] runs only the clients, and counts every failure that an ordinary client would show its user. [`run`]
+//! also starts a cluster behind a balancer like a Kubernetes Service, and replaces every process in turn, like a
+//! Deployment with `maxSurge: 1` and `maxUnavailable: 0`.
 
 mod latency;
 mod load;
@@ -33,7 +33,6 @@ use crate::service::{Probing, Service};
 
 const SETTLE: Duration = Duration::from_secs(40);
 
-/// A capacity that no run reaches.
 const ROOM: usize = 4096;
 
 /// The parameters of a rolling restart.
@@ -133,8 +132,7 @@ async fn start(options: &Options) -> anyhow::Result<Cluster> {
     builder.start().await
 }
 
-/// Refuses a URL outside this machine and private networks. A typing mistake must not put load on
-/// somebody else's server.
+/// A typing mistake must not put load on somebody else's server.
 async fn expect_private(url: &str) -> anyhow::Result<()> {
     let parsed: reqwest::Url = url.parse().with_context(|| format!("{url:?} is no URL"))?;
     let host = parsed

@@ -1,7 +1,5 @@
-//! An HTTP reverse proxy that sends every request to the next edge, even on one client connection.
-//!
-//! Bodies stream both ways, a break on one side breaks the other, and a request goes to another edge only
-//! if connecting failed.
+//! An HTTP reverse proxy that sends every request to the next edge. A break on one side breaks the other, and a
+//! request goes to another edge only if connecting failed.
 
 mod forward;
 mod rotation;
@@ -139,7 +137,7 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>, closed: CancellationT
 async fn connection(client: TcpStream, shared: Arc<Shared>) {
     let _ = client.set_nodelay(true);
     let service = service_fn(move |request| forward::forward(shared.clone(), request));
-    // Ignores an error, because both ends notice a broken connection themselves.
+    // Both ends notice a broken connection themselves.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .serve_connection(TokioIo::new(client), service)

@@ -1,8 +1,8 @@
 //! A balancer of connections that behaves like a Kubernetes Service.
 //!
-//! A new connection goes to the next ready endpoint. If the endpoint refuses, the balancer resets the
-//! client. An endpoint joins when its readiness probe passes, and leaves when the probe fails often enough,
-//! or some time after its termination, because the news must propagate.
+//! A new connection goes to the next ready endpoint. If the endpoint refuses, the balancer resets the client. An
+//! endpoint joins when its readiness probe passes, and leaves when the probe fails often enough, or some time after
+//! its termination.
 
 mod endpoint;
 
@@ -171,11 +171,10 @@ async fn connection(mut client: TcpStream, shared: Arc<Shared>) {
     };
     let Some(mut server) = connected else {
         shared.refused.fetch_add(1, Ordering::Relaxed);
-        // Makes the close a reset, as for a refused connection.
         let _ = client.set_zero_linger();
         return;
     };
     let _ = server.set_nodelay(true);
-    // Ignores an error, because both ends notice a broken connection themselves.
+    // Both ends notice a broken connection themselves.
     let _ = copy_bidirectional(&mut client, &mut server).await;
 }

@@ -1,4 +1,4 @@
-//! Every kind of fault for a few seconds. The binary `chaos` runs longer and with more clients.
+//! The binary `chaos` runs longer and with more clients.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use shoal_testkit::chaos::{Deed, Fault, Options, run};
 use tokio::sync::Mutex;
 
-/// Clusters that run at the same time could lose leases, because they share the CPU.
+/// Clusters that share the CPU could lose leases.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
 /// Kinds of faults that are tested with tasks. `chaos --tasks` covers all kinds.

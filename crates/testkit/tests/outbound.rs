@@ -1,4 +1,4 @@
-//! HTTP clients for other servers are built in one place, which checks the destination of requests.
+//! HTTP clients for other servers are built in one place, which checks destinations.
 
 use std::fs;
 use std::path::{Path, PathBuf};

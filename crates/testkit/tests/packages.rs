@@ -37,8 +37,7 @@ fn named<'a>(packages: &'a [Value], name: &str) -> &'a Value {
     packages.find(|package| package["name"] == name).unwrap()
 }
 
-/// Returns the dependencies on crates of this workspace that Cargo packages. Cargo leaves out
-/// dev-dependencies without a version.
+/// Cargo leaves out dev-dependencies without a version.
 fn own(package: &Value) -> impl Iterator<Item = &Value> {
     let dependencies = package["dependencies"].as_array().unwrap();
     let is_left_out = |it: &Value| it["kind"] == "dev" && it["req"] == "*";

@@ -1,8 +1,5 @@
-//! Plants one fault at a time in a small cluster. The checker of histories must find it.
-//!
-//! Everything else is product code in one process. The faults are behind the ports: a store, a
-//! journal or a dispatcher that breaks its contract. A checker that misses these faults would pass
-//! every chaos run.
+//! Plants one fault at a time in a small cluster of product code: a store, a journal or a
+//! dispatcher that breaks its contract. The checker of histories must find the fault.
 #![allow(clippy::unwrap_used, reason = "a failed step is the report")]
 
 mod planted {
@@ -20,7 +17,6 @@ use planted::schedules;
 use planted::test_cluster::kinds;
 use shoal_testkit::check::{Verdict, Violation};
 
-/// Tests that a schedule is clean without the fault, and breaks exactly these promises with it.
 macro_rules! shows {
     ($schedule:path, $($violation:expr),+) => {{
         assert_clean(&$schedule(false).await);

@@ -98,7 +98,6 @@ fn declared(line: &str) -> Option<&str> {
     rest.split(|letter: char| !letter.is_alphanumeric()).next()
 }
 
-/// Returns the type of a field, without a `Box` or an `Option` around it.
 fn field(line: &str) -> Option<&str> {
     let (_, kind) = line.trim().strip_suffix(',')?.split_once(": ")?;
     let kind = kind.strip_suffix('>').unwrap_or(kind);

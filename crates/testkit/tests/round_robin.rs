@@ -1,4 +1,3 @@
-//! The balancer in front of controllable servers.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 use std::convert::Infallible;

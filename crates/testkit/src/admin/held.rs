@@ -21,8 +21,8 @@ const COUNTS: [&str; 8] = [
 const OF_WORKERS: [&str; 2] = ["running", "queued"];
 
 impl Admin {
-    /// Returns the counts in `/status` of what the process holds for clients, such as calls,
-    /// streams and sessions. Counts of zero are left out.
+    /// Returns the nonzero counts in `/status` of what the process holds for clients, such as
+    /// calls, streams and sessions.
     pub async fn held(&self) -> anyhow::Result<BTreeMap<String, u64>> {
         Ok(held(&self.status().await?))
     }

@@ -1,4 +1,4 @@
-//! An MCP server over stdio for chaos runs. It uses rmcp only, as a tool author would.
+//! An MCP server over stdio for chaos runs, written with rmcp only, as by a tool author.
 //!
 //! Each tool answers with the nonce of its call. Tools that must not be repeated first append the
 //! nonce to a ledger, the file named by `CHAOS_LEDGER`. With `--asking`, the server speaks
@@ -31,7 +31,7 @@ const LEDGER: &str = "CHAOS_LEDGER";
 
 #[derive(Clone)]
 struct ChaosTools {
-    // Built once, because rmcp by default builds the router on every request.
+    // By default, rmcp builds the router on every request.
     tools: Arc<ToolRouter<Self>>,
     asking: bool,
     ledger: Arc<File>,
@@ -165,7 +165,7 @@ impl ChaosTools {
         }
     }
 
-    /// Writes the nonce to the ledger in one write, so that lines of several processes cannot mix.
+    /// One write for each line, so that lines of several processes cannot mix.
     fn note(&self, nonce: &str) -> Result<(), ErrorData> {
         let line = format!("{nonce}\n");
         let mut ledger = &*self.ledger;

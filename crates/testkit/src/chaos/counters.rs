@@ -16,7 +16,7 @@ pub struct Counters {
     pub taken_over: u64,
     /// Calls resumed that another node had begun.
     pub resumed_calls: u64,
-    /// Messages redelivered because the connection to the owner broke.
+    /// Messages redelivered after the connection to the owner broke.
     pub redelivered: u64,
     /// Streams reattached after a broken connection.
     pub reattached: u64,

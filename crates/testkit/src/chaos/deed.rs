@@ -9,13 +9,13 @@ use serde::Serialize;
 pub enum Deed {
     /// A member was killed and started again.
     Killed(String),
-    /// A member was stopped and continued.
+    /// A member was paused.
     Paused(String),
     /// The connection between two parts was cut.
     Cut(String),
     /// Connections were reset, this many times.
     Reset(usize),
-    /// Messages of a member arrived while it was stopped.
+    /// A member's messages arrived while the member was paused.
     SentLate(String),
     /// A worker had little capacity and refused this many calls.
     LittleRoom(String, u64),

@@ -1,5 +1,5 @@
 //! When all requests have ended, no member may hold anything for clients, and every key in Redis
-//! must expire, even if clients hung up, edges died or connections broke.
+//! must expire.
 
 use std::time::Duration;
 

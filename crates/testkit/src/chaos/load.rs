@@ -15,8 +15,8 @@ use crate::history::{History, Recorder, Step, Tool};
 
 const LANES: usize = 4;
 
-/// Microseconds between a request and the client's hanging up. Some requests have not arrived by
-/// then, others have been answered.
+/// Microseconds until the client hangs up: some requests have not arrived by then, others have been
+/// answered.
 const HANGS_UP_US: std::ops::Range<f64> = 500.0..20_000.0;
 
 const MOSTLY_SHORT: f64 = 0.7;
@@ -110,8 +110,8 @@ fn listen(client: &Client) -> JoinHandle<()> {
     tokio::spawn(async move { client.listen().await })
 }
 
-/// Makes a last call, which shows whether the session still exists. If all data was lost, calls
-/// until the client has opened another session.
+/// Shows whether the session still exists. If all data was lost, calls until the client has opened
+/// another session.
 async fn last_call(client: &Client, wipe: Option<Duration>) {
     loop {
         client.call(client.work(Tool::Echo, 0, 0), None).await;
@@ -179,8 +179,7 @@ fn leave(dice: &mut StdRng, tool: Tool) -> Option<Leave> {
     Some(Leave::HangUp { after })
 }
 
-/// Returns the time after which the client hangs up, if it does. The client stays for a call that
-/// asks the user, because it must answer the question.
+/// The client stays for a call that asks the user, to answer the question.
 fn hang_up(dice: &mut StdRng, tool: Tool) -> Option<Duration> {
     let hangs_up = tool != Tool::Ask && dice.random_bool(0.12);
     hangs_up.then(|| Duration::from_secs_f64(dice.random_range(HANGS_UP_US) / 1e6))

@@ -7,7 +7,6 @@ use hdrhistogram::Histogram;
 use super::{Injected, Options};
 use crate::history::{Channel, Ended, Entry, History, Message, Step, Tool, Work};
 
-/// Longest pause that does not count as a delay.
 const UNNOTICED: Duration = Duration::from_millis(250);
 
 const LONGEST_MS: u64 = 600_000;
@@ -160,8 +159,7 @@ impl Signs {
     }
 
     fn pause_after(&self, fault: Duration) -> Option<Pause> {
-        // Leaves out calls that ask, because another fault may delay the answer for which such a
-        // call waits.
+        // A call that asks waits for an answer, which another fault may delay.
         if self.work.tool == Tool::Ask {
             return None;
         }
@@ -187,8 +185,7 @@ fn signs_of_life(entries: &[Entry]) -> impl Iterator<Item = Signs> {
     for Entry { at, step } in entries {
         if let Step::Sent { request, work, .. } = step {
             call_of.insert(*request, work.call);
-            // Counts from the call's first request, because a repeated request continues the same
-            // wait.
+            // A repeated request continues the wait of the first.
             let signs = calls.entry(work.call);
             let signs = signs.or_insert_with(|| Signs::new(work.clone()));
             if signs.at.is_empty() {

@@ -10,7 +10,6 @@ use crate::check::{Verdict, Violation};
 use crate::cluster::Cluster;
 use crate::history::History;
 
-/// How many findings are printed. The file of findings has all.
 const PRINTED: usize = 10;
 
 /// The result of a run.

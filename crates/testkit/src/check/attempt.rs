@@ -11,25 +11,20 @@ pub(super) struct Attempt {
     pub(super) answers: Vec<Answer>,
     pub(super) steps: Vec<u64>,
     pub(super) questions: usize,
-    /// The task's status at each poll.
     pub(super) statuses: Vec<(Duration, String)>,
     pub(super) has_id: bool,
-    /// Messages that do not belong to the request.
     pub(super) strays: Vec<String>,
     pub(super) end: Unanswered,
 }
 
 pub(super) enum Unanswered {
     Open,
-    /// The client hung up before anything arrived.
     HungUp,
     Broken {
         tag: String,
         at: Duration,
     },
-    /// Refused for now. The client may try again.
     Refused,
-    /// Refused permanently.
     Failed {
         code: Option<i64>,
         why: String,
@@ -62,8 +57,8 @@ impl Attempt {
                 message,
                 ..
             } => {
-                // With an event id, the refused request is the GET that resumes the stream. The
-                // client repeats that GET later, so the request is not over.
+                // With an event id, the client repeats the refused GET that resumes the stream, so
+                // the request is not over.
                 if !is_passing(*status, *code) {
                     let (code, why) = (*code, format!("{status}: {message}"));
                     self.end = Unanswered::Failed {

@@ -1,5 +1,3 @@
-//! Checks that each call has one correct answer and at most one execution.
-
 use std::time::Duration;
 
 use super::attempt::{Attempt, Unanswered};
@@ -17,7 +15,7 @@ enum Fate {
     Error(i64, String),
     LostWithEdge,
     HungUp,
-    /// The session is gone. The check of sessions reports this.
+    /// The session is gone, which the check of sessions reports.
     Forgotten,
     Lost(String),
 }
@@ -106,8 +104,8 @@ impl CallRecord {
                 Answer::Result { text, failed: true } => {
                     Fate::Error(0, format!("the tool says: {text}"))
                 }
-                // The call was running when its session was lost, or the store lost the call's end after the
-                // worker had released the call.
+                // The call ran when its session was lost, or the store lost its end after the worker had released the
+                // call.
                 Answer::Error { code, .. }
                     if (is_gone(Some(*code), rules) || self.may_be_unknown(*code))
                         && rules.may_be_gone(last.sent, Duration::MAX) =>
@@ -249,8 +247,7 @@ impl CallRecord {
     }
 }
 
-/// Whether lost data excuses that the server has forgotten a call's end. Lost writes must lie
-/// between the sending of the call and the poll that reported its end.
+/// Lost writes must lie between the sending of the call and the poll that reported its end.
 fn end_was_lost(attempt: &Attempt, answer: &Answer, rules: &Rules) -> bool {
     let lost = matches!(
         answer,

@@ -10,8 +10,7 @@ use super::{Verdict, Violation};
 pub struct Ledger(HashMap<String, u32>);
 
 impl Ledger {
-    /// Reads the file to which unsafe tools write the nonce of each execution, one a line. A missing file means no
-    /// executions.
+    /// Reads the file of nonces, one line for each execution of an unsafe tool. A missing file means no executions.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         if !path.exists() {
             return Ok(Self::default());

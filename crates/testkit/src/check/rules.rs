@@ -4,10 +4,9 @@ use std::time::Duration;
 /// The excuses of a run. The default excuses no deviation.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// Excuses unknown outcomes, because workers are lost.
+    /// Excuses unknown outcomes.
     pub outcome_unknown: bool,
-    /// Excuses a second run of a call that is safe to repeat, which reports its steps again from
-    /// the first.
+    /// Excuses a second run of a repeatable call, which reports its steps again.
     pub reruns: bool,
     /// Excuses errors of calls that did not run.
     pub not_executed: bool,
@@ -21,7 +20,7 @@ pub struct Rules {
     pub broke_at: HashMap<String, String>,
 }
 
-/// A time in which a member or Redis was down, or about to go down.
+/// A time in which a member or Redis was down, or about to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outage {
     /// The member's name.

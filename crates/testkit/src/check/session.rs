@@ -1,5 +1,3 @@
-//! Checks that sessions outlive nodes, and that clients are told if session data is lost.
-
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -28,7 +26,7 @@ pub(super) fn check(entries: &[Entry], rules: &Rules, findings: &mut Findings<'_
                     at: *at,
                 });
             }
-            // Counts a lost session once, because several exchanges may report it.
+            // Several exchanges may report one lost session.
             Step::Forgotten { session, channel }
                 if forgotten.insert(session.as_str())
                     && !excused(*at, session, &opened, opening, rules) =>
@@ -60,8 +58,7 @@ pub(super) fn check(entries: &[Entry], rules: &Rules, findings: &mut Findings<'_
     }
 }
 
-/// Whether the run excuses the loss of a session: all data was lost during its life, or writes were
-/// lost during its opening.
+/// Excused if all data was lost during the session's life, or writes during its opening.
 fn excused(
     at: Duration,
     session: &str,
@@ -92,8 +89,7 @@ pub(super) fn is_passing(status: u16, told: Option<i64>) -> bool {
     passing && told != Some(code::OUTCOME_UNKNOWN)
 }
 
-/// Whether this check ignores a refused request: the client can retry it, other checks judge it, or
-/// its session or history is gone.
+/// Ignores refusals that the client can retry or that other checks judge, and those of a lost session or history.
 fn is_fine(channel: Channel, status: u16, told: Option<i64>, rules: &Rules) -> bool {
     if is_passing(status, told) {
         let nothing_done = [None, Some(code::OVERLOADED), Some(code::NOT_EXECUTED)];

@@ -57,7 +57,7 @@ impl Streams<'_> {
         let session = self.sessions.get(&channel).copied().unwrap_or_default();
         let key = (session, id.stream);
         let Some(stream) = self.streams.get_mut(&key) else {
-            // Without a priming event, a call's stream begins with event 1.
+            // Without a priming event, a call's stream begins with 1.
             if !prime && channel != Channel::Standalone && id.sequence != 1 {
                 let detail = format!("{channel:?} begins with event {id}");
                 findings.find(Violation::Lost, detail);
@@ -72,8 +72,7 @@ impl Streams<'_> {
         let last = stream.last;
         let expected = last.sequence + u64::from(!prime);
         let what = || format!("{channel:?}: event {id} after {last}");
-        // Compares only sequence numbers, because each owner of the session uses another epoch and
-        // continues the sequence.
+        // Each owner uses another epoch and continues the sequence.
         if id.sequence > expected {
             findings.find(Violation::Lost, what());
         } else if id.sequence < expected {

@@ -74,8 +74,7 @@ fn only_a_killed_edge_may_take_an_outcome_with_it() {
     rules = edge_killed();
     rules.broke_at.insert("t".to_owned(), "other".to_owned());
     broken().shows_under(&[], &rules, Violation::Lost);
-    // With an event id, the client can resume, so the death of the edge does not excuse a lost
-    // answer.
+    // With an event id, the client can resume, so a lost answer has no excuse.
     Story::begin()
         .calls(Tool::Record)
         .primed()
@@ -392,7 +391,7 @@ fn only_lost_writes_excuse_a_task_that_forgets_its_end() {
         let found: Vec<_> = findings.iter().map(|found| found.violation).collect();
         found
     };
-    // If all data is lost, the session is gone too, which this history does not report.
+    // If all data is lost, the history must also report the session as gone.
     let gone = after(Tool::Record, "completed", Some(error(code::GONE)));
     assert_eq!(found(gone, wiped), [Violation::NotTold]);
     let twice = [Violation::Duplicated, Violation::OutOfOrder];

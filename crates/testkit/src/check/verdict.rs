@@ -26,7 +26,7 @@ pub enum Violation {
     UnexpectedError,
     /// A member did not exit cleanly, or did not come back.
     Misbehaved,
-    /// A process still holds something after all requests have ended.
+    /// A process still holds something for clients.
     Held,
 }
 
@@ -62,7 +62,7 @@ pub struct Counts {
     pub lost_with_edge: u64,
     /// Calls whose session or stream history is gone.
     pub gone: u64,
-    /// Calls that clients gave up before anything had arrived.
+    /// Calls that clients gave up before anything arrived.
     pub hung_up: u64,
     /// Events received.
     pub events: u64,
@@ -72,7 +72,7 @@ pub struct Counts {
     pub left: u64,
     /// Streams resumed.
     pub resumes: u64,
-    /// How often clients were told that their session is gone.
+    /// Reports to clients that their session is gone.
     pub forgotten: u64,
     /// Executions of tools that must not be repeated.
     pub executions: u64,

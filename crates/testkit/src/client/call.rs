@@ -30,13 +30,12 @@ struct Attempt<'a> {
     retry: Duration,
     events: usize,
     left: bool,
-    /// How long the client stays away, in addition to the server's `retry`.
     away: Duration,
 }
 
 enum Became {
     Over(End),
-    /// The request had no effect, and the client sends it again after a pause.
+    /// The request had no effect, and is sent again after a pause.
     Nothing(Duration),
 }
 

@@ -1,7 +1,7 @@
 //! A client of 2026-07-28 that records the same history as the legacy client.
 //!
-//! It has no session and cannot resume streams. If a connection breaks, it repeats only calls that are safe to repeat. A
-//! question arrives as a result, and is answered by sending the request again. The history keeps all requests of a call
+//! The client has no session and cannot resume streams. After a break, it repeats only repeatable calls. A question
+//! arrives as a result, and the client answers by sending the request again. The history keeps a call's requests
 //! under the id of the first.
 
 use std::sync::Arc;
@@ -37,7 +37,7 @@ struct ModernShared {
 
 pub(super) enum Became {
     Over(End),
-    /// The request had no effect, and the client sends it again after a pause.
+    /// The request had no effect, and is sent again after a pause.
     Nothing(Duration),
 }
 
@@ -135,7 +135,7 @@ impl Request<'_> {
                     id = self.shared.requests.fetch_add(1, Ordering::Relaxed);
                 }
                 Round::Task(task) => return self.follow(&task).await,
-                // The tool has begun its work. Only this round may be repeated, not the whole call.
+                // The tool has begun, so only this round may be repeated.
                 Round::Ended(Became::Nothing(pause)) if input.is_some() => sleep(pause).await,
                 Round::Ended(became) => return became,
             }

@@ -10,7 +10,7 @@ use super::wire::{Exchange, Outcome};
 use super::{PAUSE, Shared};
 use crate::history::{Channel, Ended, Message, Step};
 
-/// Returns how long the user thinks: up to a second, determined by the question.
+/// Up to a second, determined by the question.
 pub(super) fn thinking(question: &str) -> Duration {
     let sum: u64 = question.bytes().map(|byte| u64::from(byte) * 97).sum();
     Duration::from_millis(sum % 1000)
@@ -40,7 +40,7 @@ impl Shared {
         replies.spawn(reply);
     }
 
-    /// Posts a response until the server accepts it. Repeating is safe, because the response has an id.
+    /// Repeating is safe, because the response has an id.
     async fn reply(&self, session: Session, response: Value, question: String) {
         let channel = Channel::Reply;
         sleep(thinking(&question)).await;

@@ -1,5 +1,3 @@
-//! Opens the session on demand, and again if the server has forgotten it.
-
 use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
@@ -74,7 +72,7 @@ impl Shared {
             "capabilities": { "elicitation": {} },
             "clientInfo": { "name": "testkit", "version": env!("CARGO_PKG_VERSION") },
         });
-        // Id 0 is free, because calls are numbered from 1.
+        // Calls are numbered from 1.
         let initialize =
             json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
         match self.exchange_opening(None, &initialize).await? {
@@ -94,7 +92,7 @@ impl Shared {
         }
     }
 
-    /// Sends one message of the opening. Returns `None`, after a pause, if that failed.
+    /// Returns `None`, after a pause, if the exchange failed.
     async fn exchange_opening(&self, session: Option<&str>, message: &Value) -> Option<Outcome> {
         let Exchange { tag, outcome } = self.wire.post(session, message).await;
         let pause = match outcome {

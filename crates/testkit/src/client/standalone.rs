@@ -1,5 +1,3 @@
-//! GET: opens the standalone stream, and resumes any stream.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,8 +11,7 @@ use super::{LONGEST_PAUSE, PAUSE, Shared};
 use crate::history::{Channel, Ended, Message, Step};
 
 impl Shared {
-    /// Opens a stream, with retries while a refusal or a break is temporary. The error is `true` if
-    /// the session is gone.
+    /// Retries while a refusal or a break is temporary. The error is `true` if the session is gone.
     pub(super) async fn reopen(
         &self,
         session: &Session,

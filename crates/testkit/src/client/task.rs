@@ -11,7 +11,6 @@ use super::{End, PAUSE};
 use crate::check::code;
 use crate::history::{Answer, Message};
 
-/// The code for invalid params: the server does not know the task.
 const UNKNOWN: i64 = -32602;
 
 const LONGEST_POLL: Duration = Duration::from_millis(300);
@@ -24,7 +23,7 @@ enum Got {
 }
 
 impl Request<'_> {
-    /// Polls a task to its end, and once more, because the status must stay the same.
+    /// Polls once more after the task's end, because the status must stay.
     pub(super) async fn follow(&self, task: &str) -> Became {
         let mut asked = HashSet::new();
         let mut end: Option<Answer> = None;
@@ -79,8 +78,7 @@ impl Request<'_> {
                 self.note(|_| Message::Question { id, text: noted });
                 sleep(thinking(text)).await;
             }
-            // Answers anew at each poll that shows the question, because repeating an answer is
-            // safe.
+            // Repeating an answer is safe.
             let answers = json!({ key: accepted(text) });
             self.ask_for("tasks/update", task, Some(&answers)).await;
         }

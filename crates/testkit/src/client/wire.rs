@@ -106,7 +106,7 @@ impl Wire {
         }
         let outcome = match request.header(TAG, &tag).send().await {
             Ok(response) => Outcome::of(response).await,
-            // The request was not sent, so this counts as the `502` of a balancer that has no edge.
+            // An unsent request counts as the `502` of a balancer without an edge.
             Err(error) if error.is_connect() => Outcome::Refused(Refusal {
                 status: StatusCode::BAD_GATEWAY,
                 code: None,
@@ -170,8 +170,7 @@ impl Refusal {
         }
     }
 
-    /// Returns the pause before a retry, or `None` if a retry is not allowed. A balancer without an edge
-    /// sends `502`.
+    /// `None` if a retry is not allowed. A balancer without an edge sends `502`.
     pub(super) fn passes_after(&self) -> Option<Duration> {
         let passing = [
             StatusCode::TOO_MANY_REQUESTS,

@@ -57,11 +57,9 @@ impl Default for Builder {
             "state_keys.keys",
             r#"[{ value = "the same for all of a test" }]"#,
         )
-        // Turns learning off: all pools are known when every member is ready, so a node need not
-        // wait for more.
+        // All pools are known when every member is ready, so a node need not wait for more.
         .setting("cluster.learning", "0ms")
-        // Lets a draining edge serve for this time, because the round robin does not notice the
-        // drain at once.
+        // The round robin does not notice a drain at once.
         .setting("shutdown.balancer_delay", "500ms")
     }
 }
@@ -173,8 +171,8 @@ impl Builder {
         self
     }
 
-    /// Starts all members, and waits until every edge knows all session nodes. Otherwise the first session node would
-    /// get all early sessions.
+    /// Starts all members, and waits until every edge knows all session nodes. Otherwise the first one would get all
+    /// early sessions.
     ///
     /// # Errors
     ///

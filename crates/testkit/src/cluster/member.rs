@@ -25,7 +25,6 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 pub struct Member {
     role: Role,
     launch: Launch,
-    /// Settings that the test changed after the first start, by variable.
     settings: std::sync::Mutex<Vec<(String, String)>>,
     process: Mutex<Process>,
     announced: Announced,

@@ -14,7 +14,6 @@ pub(super) struct Plan {
     pub(super) program: PathBuf,
     pub(super) directory: Directory,
     pub(super) settings: Vec<(String, String)>,
-    /// Settings of workers, which override `settings`.
     pub(super) worker_settings: Vec<(String, String)>,
     pub(super) tools: Tools,
     pub(super) clock: Option<WrongClock>,
@@ -31,7 +30,6 @@ pub(super) struct Gates {
 }
 
 impl Plan {
-    /// Starts a member on free ports, which it keeps after a restart.
     pub(super) async fn start(
         &self,
         role: Role,
@@ -91,7 +89,7 @@ impl Plan {
             launch = launch.variable(name, &value);
         }
         if role.runs_tools() {
-            // The tools come last, because a command takes the rest of the line.
+            // Last, because a command takes the rest of the line.
             launch = launch.arguments(self.tools.arguments(&self.directory, number)?);
         }
         Member::start(role, launch, gates, self.dialers.clone()).await

@@ -16,17 +16,16 @@ pub enum Tools {
     Command(Vec<String>),
     /// `chaos_tools`, which record executions in a ledger.
     Chaos,
-    /// `chaos_tools`, with the tool that asks on one half of the workers, and the rest on the other.
+    /// `chaos_tools`, with the tool that asks on half of the workers, and the rest on the others.
     SplitChaos,
     /// Pools from the text of a configuration file.
     Configured(String),
 }
 
-/// A capacity that no run reaches.
 const ROOM: usize = 4096;
 
-/// Number of server processes for calls that ask. Each process serves one call. All clients are one
-/// principal, so together they can have this many calls that ask.
+/// Each server process serves one call that asks. All clients together can have this many such
+/// calls.
 const ASKING_PROCESSES: usize = 256;
 
 impl Tools {
@@ -86,6 +85,6 @@ fn chaos(directory: &Directory) -> anyhow::Result<[String; 2]> {
         )
     };
     let asking = format!("args = [\"--asking\"]\nprocesses = {ASKING_PROCESSES}");
-    // Calls of a modern server can share a process, because it does not ask mid-call.
+    // A modern server does not ask mid-call, so calls can share a process.
     Ok([pool("chaos", "era = \"modern\""), pool("asking", &asking)])
 }

@@ -46,7 +46,6 @@ impl Link {
         };
         self.disturbed.fetch_add(1, Ordering::Relaxed);
         tokio::time::sleep(slow).await;
-        // Waits if the connection has become silent meanwhile.
         self.until(passes).await;
     }
 

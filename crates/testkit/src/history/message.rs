@@ -1,7 +1,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-/// A message from the server, parsed as far as the checks need.
+/// A message from the server, parsed for the checks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Message {

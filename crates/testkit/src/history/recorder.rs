@@ -28,7 +28,7 @@ impl Recorder {
     /// Appends a step.
     pub fn note(&self, step: Step) {
         let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
-        // Reads the time under the lock, so that the entries are in order.
+        // Under the lock, so that the entries are in order.
         let at = self.began.elapsed();
         history.entries.push(Entry { at, step });
     }

@@ -1,5 +1,4 @@
-//! Kills a process with all its descendants. Killing its process group is not enough, because a worker gives
-//! each stdio server its own group.
+//! Kills a process with all its descendants, because a worker gives each stdio server its own process group.
 
 use std::collections::HashMap;
 
@@ -7,7 +6,7 @@ use nix::sys::signal::{Signal, kill as send};
 use nix::unistd::Pid;
 
 pub(super) fn kill(pid: u32) {
-    // Lists the descendants before the kill, because afterwards the children have another parent.
+    // Before the kill, because afterwards the children have another parent.
     let descendants = descendants(pid);
     for pid in std::iter::once(pid).chain(descendants) {
         if let Ok(pid) = i32::try_from(pid) {
@@ -48,8 +47,8 @@ fn children() -> HashMap<u32, Vec<u32>> {
     children
 }
 
-/// Finds a process's parent in `/proc/<pid>/stat`: the second field after the command, which is in
-/// parentheses and may contain any characters.
+/// In `/proc/<pid>/stat`, the parent is the second field after the command, which may contain any
+/// characters.
 fn parent(stat: &str) -> Option<u32> {
     let (_, after) = stat.rsplit_once(')')?;
     after.split_whitespace().nth(1)?.parse().ok()

@@ -17,7 +17,7 @@ pub struct Launch {
     pub program: PathBuf,
     /// The arguments.
     pub arguments: Vec<OsString>,
-    /// Variables to set. The program also inherits all variables that do not begin with `SHOAL_`.
+    /// Variables to set, besides inherited ones that do not begin with `SHOAL_`.
     pub environment: Vec<(String, String)>,
     /// The file to which standard error is appended.
     pub log: PathBuf,

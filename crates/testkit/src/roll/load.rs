@@ -46,7 +46,7 @@ pub(super) struct Seen {
 }
 
 impl Load {
-    /// Starts the clients, spread over one thinking time.
+    /// The clients' starts are spread over one thinking time.
     pub(super) fn start(url: &str, clients: &Clients, began: Instant) -> anyhow::Result<Self> {
         let mut dice = StdRng::seed_from_u64(clients.seed);
         let mut load = Self {
@@ -124,7 +124,6 @@ struct Lane {
 
 impl Lane {
     async fn run(mut self, long: bool) {
-        // The answer that the next call of `Tool::CountUp` must get.
         let mut count = 1;
         loop {
             let thinking = self.clients.thinking.mul_f64(self.dice.random());

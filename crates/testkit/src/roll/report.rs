@@ -9,8 +9,7 @@ use super::load::Clients;
 use super::rollout::Restart;
 use super::tally::{Sample, Tally};
 
-/// How many failures are printed, and how many of the slowest calls are kept. The JSON has all
-/// failures.
+/// Failures to print, and slowest calls to keep. The JSON has all failures.
 const PRINTED: usize = 20;
 
 /// The result of a run.
@@ -143,7 +142,7 @@ fn rows(restarts: &[Restart], tally: &Tally) -> Vec<Row> {
 fn row(what: &str, tally: &Tally, within: impl Fn(Duration) -> bool) -> Row {
     let count = |times: &[Duration]| times.iter().filter(|at| within(**at)).count();
     let failures = tally.failures.iter().filter(|failure| within(failure.at));
-    // A call counts in the part in which it began, and in the part in which it ended.
+    // A call counts in the parts in which it began and ended.
     let touches = |sample: &&Sample| within(sample.at) || within(sample.at + sample.took);
     Row {
         what: what.to_owned(),

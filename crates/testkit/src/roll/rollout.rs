@@ -1,5 +1,3 @@
-//! Replaces processes as a Deployment does.
-
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -100,7 +98,6 @@ impl<'a> Rollout<'a> {
         let old = self.cluster.replace(name, successor);
         let old = old.with_context(|| format!("there is no {name}"))?;
         let told = self.began.elapsed();
-        // As in Kubernetes, the process is terminated before all balancers know.
         self.service.terminate(name);
         let ended = old.terminate(self.options.grace).await;
         let failed = match ended {

@@ -1,8 +1,7 @@
 //! Counts failures as an ordinary client sees them.
 //!
-//! [`crate::check`] judges the final outcome of calls. The tally counts each failed exchange, even if the
-//! patient client succeeded later: a refusal, an error, a failed connection, or an answer that broke off
-//! before an event id.
+//! Unlike [`crate::check`], the tally counts each failed exchange, even if the patient client succeeded later: a
+//! refusal, an error, a failed connection, or an answer that broke off before an event id.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -116,8 +115,8 @@ impl Tally {
         let mut calls: HashMap<u64, (Duration, Work)> = HashMap::new();
         let mut primed: HashSet<Channel> = HashSet::new();
         let mut told_gone: HashSet<&str> = HashSet::new();
-        // The greatest surplus so far in an answer of the tool that counts its calls. The surplus
-        // is the number of repeated executions.
+        // The greatest surplus so far in an answer of the tool that counts its calls: the number of
+        // repeated executions.
         let mut ahead = 0;
         for Entry { at, step } in &history.entries {
             let mut failed = |what: String| {

@@ -1,5 +1,3 @@
-//! Forwards one request to the first edge that accepts a connection.
-
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -59,7 +57,7 @@ async fn connect(
         let _ = stream.set_nodelay(true);
         if let Ok((sender, connection)) = handshake(TokioIo::new(stream)).await {
             let driver = tokio::spawn(async move {
-                // Ignores an error, which the reader of the answer sees too.
+                // The reader of the answer sees an error too.
                 let _ = connection.await;
             });
             return Some((edge.name.clone(), sender, AbortOnDropHandle::new(driver)));

@@ -104,7 +104,6 @@ impl Client {
         let retry_after = retry_after.map(|after| after.to_str().unwrap().to_owned());
         let status = answer.status().as_u16();
         let text = within(answer.text()).await.unwrap();
-        // The last event of a stream is the response.
         let mut data = text.lines().filter_map(|line| line.strip_prefix("data: "));
         let last = data.next_back().unwrap_or(&text);
         Answer {
@@ -205,7 +204,6 @@ impl Client {
         all
     }
 
-    /// Tries again after refusals.
     pub(crate) async fn stream_of(&self, request: &Value) -> Events {
         within(async {
             loop {
@@ -255,7 +253,6 @@ impl Client {
         assert_eq!(text, "n");
     }
 
-    /// Tries again after refusals.
     pub(crate) async fn text(&self, id: u64, tool: &str, arguments: &Value) -> String {
         let deadline = tokio::time::Instant::now() + SOON;
         loop {
@@ -280,7 +277,7 @@ impl Events {
         }
     }
 
-    /// Returns `None` at the stream's end, broken or not. Events without data only update the id.
+    /// `None` at the stream's end, broken or not. Events without data only update the id.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
             let event = within(self.stream.next()).await??;

@@ -17,7 +17,7 @@ async fn shift(member: &Member, clock: WrongClock, seconds: i64) {
     member.start_again().await.unwrap();
 }
 
-/// Tries again while the edge refuses, because the worker has not joined the edge yet.
+/// The worker may not have joined the edge yet.
 async fn modern(cluster: &Cluster, nonce: &str) -> String {
     let deadline = tokio::time::Instant::now() + ORDERLY;
     loop {
@@ -52,7 +52,7 @@ async fn modern_once(cluster: &Cluster, nonce: &str) -> String {
 #[tokio::test]
 async fn no_clock_decides_what_becomes_of_a_call() {
     let clock = WrongClock::find().unwrap();
-    // A long lease also makes the store timeouts long, because they derive from it.
+    // The store timeouts derive from the lease.
     let cluster = start(small().edges(1).lease(Duration::from_secs(15))).await;
     let client = Client::open(cluster.url()).await;
     let (mut id, mut calls) = (1, 0);
@@ -62,7 +62,6 @@ async fn no_clock_decides_what_becomes_of_a_call() {
                 shift(member, clock, seconds).await;
             }
             let role = members[0].name();
-            // Waits until the members have reconnected.
             client.echo_patiently(id).await;
             let nonce = format!("once-{id}");
             let arguments = json!({ "nonce": nonce, "count": 2, "ms": 1 });

@@ -41,7 +41,6 @@ impl<'a> Console<'a> {
         let answer = within(request.body(body).send()).await.unwrap();
         let status = answer.status();
         let text = within(answer.text()).await.unwrap();
-        // A slow answer is a stream that ends with the response.
         let last = text.lines().rev().find(|line| line.contains('{')).unwrap();
         let last = last.trim_start_matches("data: ");
         (status, serde_json::from_str(last).unwrap())

@@ -15,7 +15,6 @@ const ORDERLY: Duration = Duration::from_secs(30);
 
 #[tokio::test]
 async fn draining_session_nodes_hand_over_without_waiting_for_a_lease() {
-    // A long lease, which cannot expire during the test.
     let cluster = start(small().lease(Duration::from_secs(600))).await;
     let client = Client::open(cluster.url()).await;
     let arguments = json!({ "nonce": "once", "count": 60, "ms": 100 });
@@ -108,8 +107,7 @@ async fn a_draining_worker_is_within_reach_of_nodes_that_come() {
         while running.admin().is_ready().await {
             sleep(Duration::from_millis(20)).await;
         }
-        // Restarts the session nodes, so that the session's last owner starts after the worker was
-        // told to end.
+        // The session's last owner must start after the worker was told to end.
         for node in cluster.sessions() {
             node.terminate(ORDERLY).await.unwrap();
             node.start_again().await.unwrap();
@@ -129,8 +127,7 @@ async fn a_draining_edge_waits_for_what_streams_that_cannot_be_resumed_are_to_br
     for posted_at in [0, 1] {
         let by = edges[posted_at].mcp_url().unwrap();
         let (mut events, messages) = old_client(edges[0], by).await;
-        // The call runs for longer than a draining edge waits for resumable streams
-        // (`shutdown.streams`).
+        // Longer than a draining edge waits for resumable streams (`shutdown.streams`).
         let call = steps_once(&format!("at-{posted_at}"), 50);
         post_beside(by, &messages, &call).await;
         events.next().await.unwrap();

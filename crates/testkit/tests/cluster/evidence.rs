@@ -1,5 +1,3 @@
-//! Owners that are gone, and owners that only seem to be.
-//!
 //! Some leases here outlast every wait of a test, so an early take-over needs evidence. The
 //! session's epoch shows whether a take-over happened.
 
@@ -64,7 +62,7 @@ async fn a_stopped_owner_keeps_its_session_until_its_lease_ends() {
     let client = Client::open(cluster.url()).await;
     client.echo_patiently(1).await;
     let paused = owner(&cluster).await;
-    // The owner renews its lease whenever a third has passed, so at least two thirds remain.
+    // At least two thirds of the lease remain.
     paused.pause().await.unwrap();
     let begun = Instant::now();
     client.echo_patiently(2).await;

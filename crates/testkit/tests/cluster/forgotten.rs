@@ -1,5 +1,3 @@
-//! A Redis that has lost its newest writes.
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -12,8 +10,7 @@ use crate::client::{Client, Events, progress_of, text_of, within};
 use crate::session::owner;
 use crate::{small, start};
 
-/// Longer than the replica lags behind. With a shorter lease, another node would claim sessions
-/// whose journal is lost.
+/// With a shorter lease, another node would claim sessions whose journal is lost.
 const LONG_LEASE: Duration = Duration::from_secs(30);
 
 async fn remember(redis: &Redis) {
@@ -64,7 +61,7 @@ fn executed(cluster: &Cluster) -> BTreeMap<String, usize> {
     deeds
 }
 
-/// Runs calls, each of which must get its own events and answer. `lose` may lose the writes since `before`.
+/// Each call must get its own events and answer. `lose` may lose the writes since `before`.
 async fn nothing_mixes(
     cluster: &Cluster,
     before: impl Future<Output = ()>,

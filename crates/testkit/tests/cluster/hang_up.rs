@@ -13,7 +13,6 @@ const SOON: Duration = Duration::from_secs(60);
 
 const LONG: Duration = Duration::from_secs(30);
 
-/// Alternates tools: journaled or not, short or long.
 fn call(round: u64) -> (&'static str, Value) {
     let nonce = format!("r{round}");
     match round % 3 {

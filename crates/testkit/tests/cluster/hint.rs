@@ -101,7 +101,7 @@ async fn sessions_of_a_release_without_hints_go_on() {
     let client = Client::open(cluster.edges()[0].mcp_url().unwrap()).await;
     let owned_by = owner(&cluster).await;
     owned_by.terminate(LEASE * 10).await.unwrap();
-    // Renames the session as an older release would have named it, without a hint in the id.
+    // An older release's id has no hint.
     let redis = cluster.redis().unwrap();
     let (plain, _) = client.session().split_once('-').unwrap();
     let key = |id: &str| format!("shoal:{{{id}}}:s");

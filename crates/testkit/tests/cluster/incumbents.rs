@@ -1,5 +1,3 @@
-//! Of two pools that offer the same name, the first keeps it, even when nodes restart.
-
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -40,7 +38,7 @@ async fn who_comes_later_gets_no_call_at_any_edge_whenever_that_was_started() {
     let cluster = start(small().workers(2)).await;
     let edges = cluster.edges();
     let newcomer = cluster.workers()[1];
-    // The newcomer's pool sorts before all others, so that a choice by name would prefer it.
+    // A choice by name would prefer the newcomer's pool.
     newcomer.set("pools.aaa.backend", "demo");
     newcomer.kill().await.unwrap();
     newcomer.start_again().await.unwrap();

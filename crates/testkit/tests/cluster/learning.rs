@@ -13,7 +13,7 @@ use crate::client::{Client, text_of, within};
 use crate::start;
 
 const LOOK_FOR: Duration = Duration::from_secs(3);
-/// How long a node that has started holds back lists, because a pool may be missing.
+/// How long a started node holds back lists, because a pool may be missing.
 const KEEPS_BACK: Duration = Duration::from_secs(15);
 const LATE: &str = "test_simple_text";
 
@@ -154,8 +154,8 @@ async fn a_tool_stays_known_while_all_session_nodes_are_away() {
             if answer.body["result"].is_object() {
                 return answer;
             }
-            // Before the edge notices the kill, it may send the first call to a killed node. Then
-            // the edge does not know whether a worker has the call.
+            // The edge may have sent the first call to a killed node. Then the edge does not know
+            // whether a worker has the call.
             let perhaps_sent = id == 1 && answer.body["error"]["code"] == 50_002;
             let not_yet = perhaps_sent || answer.body["error"]["code"] == 50_301;
             assert!(not_yet || answer.status == 503, "{answer:?}");

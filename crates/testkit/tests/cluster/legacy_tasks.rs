@@ -7,7 +7,6 @@ use shoal_testkit::cluster::{Cluster, Member};
 use crate::client::{Client, Events, text_of, within};
 use crate::{small, start};
 
-/// Tries again after refusals.
 async fn ask(client: &Client, method: &str, params: Value) -> Value {
     let request = json!({ "jsonrpc": "2.0", "id": 9, "method": method, "params": params });
     within(async {

@@ -72,8 +72,8 @@ async fn a_changed_list_is_told_to_all_who_listen_and_written_for_none() {
     }
     assert_eq!(appended(redis).await, before, "nothing was appended");
 
-    // A client that resumes may have missed the change. Unless the client has fetched the list, it
-    // hears of the change again, now from the log.
+    // A client that resumes without having fetched the list hears of the change again, from the
+    // log.
     let (unsure, knows) = (&clients[0], &clients[1]);
     let listing = json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/list", "params": {} });
     assert_eq!(knows.post(&listing).await.status, 200);

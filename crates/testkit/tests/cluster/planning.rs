@@ -5,7 +5,7 @@ use shoal_testkit::redis::Redis;
 use crate::client::{Answer, Client};
 use crate::{journaling, start};
 
-/// Far more than the scripts that a node runs anyway, so that one script per call would show.
+/// So many calls that one script for each would show.
 const CALLS: u64 = 300;
 
 async fn ran(redis: &Redis, commands: &[&str]) -> u64 {

@@ -1,5 +1,3 @@
-//! A pool that has no worker until it is called.
-
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -11,8 +9,7 @@ use tokio::time::sleep;
 use crate::client::{Client, modern_call, text_of, within};
 use crate::start;
 
-/// How long calls wait for a worker: longer than the test takes, and shorter than a session's calls
-/// may take.
+/// Longer than the test takes, and shorter than a session's calls may take.
 const WAIT: &str = "50s";
 
 async fn cluster() -> Cluster {
@@ -87,7 +84,7 @@ async fn a_pool_at_zero_is_listed_and_its_first_calls_bring_a_worker() {
     ];
     let ended = worker.terminate(Duration::from_secs(20)).await.unwrap();
     assert!(ended.success());
-    // Leaves only an edge that was restarted and has heard from no worker.
+    // The restarted edge has heard from no worker.
     session.kill().await.unwrap();
     edge.set("pools.demo.scale_to_zero.wait", "300ms");
     again(edge).await;

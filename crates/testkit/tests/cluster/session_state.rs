@@ -8,8 +8,7 @@ use crate::client::Client;
 use crate::session::owner;
 use crate::{LEASE, small, start};
 
-/// A lease of which two thirds outlast a failover on a busy machine. At least two thirds remain,
-/// because the owner renews it whenever a third has passed.
+/// Two thirds of this lease, which the owner always has left, outlast a failover on a busy machine.
 const OUTLIVES_FAILOVERS: Duration = Duration::from_secs(45);
 const ORDERLY: Duration = Duration::from_secs(30);
 
@@ -61,7 +60,7 @@ async fn what_one_worker_remembers_another_recalls() {
     assert_eq!(recall(&client, 2).await, "v");
 }
 
-/// Starts a cluster whose replica gets no writes after the session has remembered "old".
+/// The replica gets no writes after the session has remembered "old".
 async fn with_lagging_replica(lease: Duration) -> (RedisSentinel, Cluster, Client) {
     let redis = RedisSentinel::start().await.unwrap();
     let builder = small().tools(Tools::Demo).store(&redis.url()).lease(lease);

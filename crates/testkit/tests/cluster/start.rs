@@ -25,7 +25,6 @@ impl Starting {
         let launch = Launch::new("starting", programs::shoal().unwrap(), log)
             .arguments(["serve", "--roles", "session", "--admin", &admin])
             .arguments(["--cluster-listen", &cluster, "--store", &redis.url()])
-            // Without a delay, the process ends as soon as it is told to.
             .variable("SHOAL_SHUTDOWN__BALANCER_DELAY", "0s");
         Self {
             process: Process::start(&launch).unwrap(),

@@ -1,5 +1,3 @@
-//! Nodes that offer a pool only after they have read its configuration.
-
 use std::fs;
 use std::path::Path;
 use std::time::Duration;

@@ -1,5 +1,3 @@
-//! Two versions of the cluster protocol in one cluster, as during a rollout.
-
 use std::time::Duration;
 
 use serde_json::json;

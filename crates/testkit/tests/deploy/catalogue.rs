@@ -1,5 +1,3 @@
-//! Alerts and dashboards must name existing metrics, and alerts must say what to do.
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use shoal_telemetry::metrics::{Attribute, Definition, Values, definitions, prometheus_names_of};

@@ -1,5 +1,3 @@
-//! A parser for the part of PromQL that `deploy/` uses.
-
 const OR_ZERO: &str = " or on() vector(0)";
 
 pub(crate) fn without_zero(expr: &str) -> &str {
@@ -10,7 +8,7 @@ pub(crate) type Matcher = (String, Vec<String>);
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Asked {
-    /// The metrics with their matchers. A name that is a pattern counts as all its alternatives.
+    /// A name that is a pattern counts as all its alternatives.
     pub(crate) metrics: Vec<(String, Vec<Matcher>)>,
     pub(crate) groups: Vec<String>,
 }

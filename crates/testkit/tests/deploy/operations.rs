@@ -1,4 +1,4 @@
-//! The pages on running Shoal name alerts, metrics and settings that exist. `scripts/docs/links.py` follows their links.
+//! The pages on running Shoal name alerts, metrics and settings that exist.
 
 use std::collections::BTreeSet;
 use std::fs;

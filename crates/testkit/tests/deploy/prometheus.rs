@@ -72,8 +72,7 @@ impl Prometheus {
         Ok(instance.context("no sample")?.to_owned())
     }
 
-    /// Returns the finite values of a query. Others are left out, for example the NaN of a quantile
-    /// without samples.
+    /// Leaves out infinite values and NaN, as of a quantile without samples.
     pub(crate) async fn numbers(&self, expr: &str) -> anyhow::Result<Vec<f64>> {
         let data = self.get("query", &[("query", expr)]).await?;
         let samples = data["result"].as_array().into_iter().flatten();
@@ -82,7 +81,6 @@ impl Prometheus {
     }
 }
 
-/// Returns Prometheus' configuration as JSON, which is valid YAML.
 fn configuration(cluster: &Cluster) -> anyhow::Result<Value> {
     let mut config: Value = yaml("prometheus.yml");
     config["global"]["scrape_interval"] = EVERY.into();

@@ -20,8 +20,7 @@ pub(crate) fn start(url: &str) -> anyhow::Result<JoinSet<()>> {
         let client = Client::new(url, Recorder::new(number, Instant::now()))?;
         clients.spawn(async move {
             loop {
-                // Each call takes longer than a take-over, so a call is open during every
-                // take-over.
+                // Each call takes longer than a take-over.
                 let work = client.work(Tool::StepsOnce, 40, 500);
                 client.call(work, None).await;
             }

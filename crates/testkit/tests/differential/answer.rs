@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 const SOON: Duration = Duration::from_secs(30);
-/// Headers whose values are compared, because clients act on them. Some other headers contain times.
+/// Clients act on these headers. Some other headers contain times.
 const COMPARED: [&str; 9] = [
     "content-type",
     "allow",
@@ -35,7 +35,7 @@ impl Answer {
     pub(crate) async fn to(address: SocketAddr, request: &[u8]) -> Self {
         let asked = async {
             let mut socket = TcpStream::connect(address).await.unwrap();
-            // Ignores an error, because the server may refuse early and stop reading.
+            // The server may refuse early and stop reading.
             let _ = socket.write_all(request).await;
             let is_get = request.starts_with(b"GET ");
             let mut text = Vec::new();
@@ -117,8 +117,7 @@ impl Answer {
             .next_back()
     }
 
-    /// Returns the comparable form. Sorts the answers to a batch, because a batch's messages run
-    /// concurrently.
+    /// Sorts the answers to a batch, because a batch's messages run concurrently.
     pub(crate) fn normal(&self, session: &str, is_batch: bool) -> String {
         let mut lines = vec![format!("HTTP {}", self.status)];
         for name in COMPARED {
@@ -130,8 +129,7 @@ impl Answer {
         let is_stream = self.is_stream();
         let head = lines.len();
         for line in self.body.lines().filter(|line| !line.is_empty()) {
-            // Drops comments, which only keep a slow stream alive, and retry hints, which differ.
-            // Hides ids, which differ too.
+            // Comments only keep a slow stream alive. Retry hints and ids differ.
             let kept = match line.split_once(':') {
                 Some(("" | "retry", _)) if is_stream => continue,
                 Some(("id", _)) if is_stream => "id: …".to_owned(),

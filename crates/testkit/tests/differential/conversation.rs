@@ -84,7 +84,7 @@ impl Conversation {
         let ask = async |at: usize| {
             let request = shape.bytes(&self.sessions[at], &self.events[at]);
             let mut answer = Answer::to(self.servers[at], &request).await;
-            // Tries again after 503, which means that a busy server did not run the request.
+            // 503 means that a busy server did not run the request.
             for _ in 0..PATIENCE {
                 if answer.status != 503 {
                     break;
@@ -99,7 +99,7 @@ impl Conversation {
     }
 
     fn compare(&self, shape: Shape, answers: [&Answer; 2], differences: &mut Vec<Difference>) {
-        // The two answers may differ in whether they are streams, which depends on timing.
+        // Whether an answer is a stream depends on timing.
         let [one, other] = answers;
         if one.is_stream() != other.is_stream()
             && one.status == other.status

@@ -51,7 +51,7 @@ const TYPES: [&str; 7] = [
     "application/x-www-form-urlencoded",
 ];
 
-/// Returns random header lines. A header whose random value is `-` is omitted.
+/// A header whose random value is `-` is omitted.
 pub(crate) fn random(
     random: &mut StdRng,
     method: &str,

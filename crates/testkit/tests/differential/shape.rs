@@ -47,7 +47,7 @@ impl Shape {
             "POST" => body::random(random, modern),
             _ => (String::new(), None),
         };
-        // Never deletes the session, which would end the conversation.
+        // A deleted session would end the conversation.
         let session = match method {
             "DELETE" => one(random, &["unknown", "", "a b", "{session}x"]),
             _ => odd(

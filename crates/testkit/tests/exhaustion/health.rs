@@ -77,8 +77,7 @@ const API: Tools = Tools {
     ],
 };
 
-/// Lists pools as name, prefix, backend and calls. Each kind has a pool with one server and a pool
-/// with two equal servers.
+/// Lists name, prefix, backend and calls. Each kind has a pool with one server and a pool with two.
 fn pools<'a>(http: &[Upstream], api: &[Upstream]) -> [(&'a str, &'a str, String, &'a Tools); 4] {
     let list = |urls: Vec<String>| format!("{urls:?}");
     let document = format!("{:?}", format!("{}/openapi.json", api[0].url));
@@ -156,8 +155,7 @@ async fn others_calls_succeed(form: Form) {
             );
         }
     }
-    // Each crash ends calls of the honest principal too. These calls still succeed, because Shoal
-    // repeats calls that are safe to repeat.
+    // Each crash also ends calls of the honest principal, which Shoal repeats.
     let attack = |hostile: Hostile| async move {
         hostile.call_again("crash", &json!({}), PAUSE).await;
     };

@@ -32,7 +32,7 @@ impl Honest {
         }
     }
 
-    /// Waits until both kinds of calls succeed, because workers join one after the other.
+    /// Waits, because workers join one after the other.
     pub(crate) async fn ready(&self) {
         let until = Instant::now() + PATIENCE;
         while let Err(why) = self.alone().await.and(self.legacy().await) {

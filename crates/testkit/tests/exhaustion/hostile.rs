@@ -50,8 +50,8 @@ impl Hostile {
         .await;
     }
 
-    /// Sends texts in which the look-aheads of the tool's patterns (`schema.py`) search the rest of
-    /// the text anew from every character.
+    /// The look-aheads of the tool's patterns (`schema.py`) search the rest of these texts anew
+    /// from every character.
     pub(crate) async fn pattern_bombs(self) {
         let text = "a".repeat(LONG / 10);
         let texts = vec!["a".repeat(1000); LONG / 10_000];

@@ -85,8 +85,7 @@ impl Server {
     }
 
     pub(crate) fn url(&self) -> &str {
-        // Returns a member's URL instead of the balancer's, because the balancer has buffers of its
-        // own.
+        // Not the balancer's URL, because the balancer has buffers of its own.
         let mut members = self.cluster.members().iter();
         members.find_map(Member::mcp_url).unwrap()
     }

@@ -73,7 +73,7 @@ fn report(checker: &impl Checker<Cluster>, begun: Instant) {
     }
 }
 
-/// Returns whether the state graph has no cycle. Compares states by a 64-bit hash, as stateright does.
+/// Compares states by a 64-bit hash, as stateright does.
 pub(crate) fn has_no_cycle(setup: Setup) -> bool {
     let cluster = Cluster(setup);
     let hasher = RandomState::new();

@@ -77,8 +77,7 @@ impl State {
         looks && self.store.entry.is_some()
     }
 
-    /// Looks in the log for a call that the worker refuses or no longer knows. An earlier delivery
-    /// may have journaled the call.
+    /// An earlier delivery may have journaled the call.
     fn find_in_log(&mut self, setup: &Setup, node: NodeId, waiter: Option<u8>) {
         self.node_mut(node).task = None;
         if self.store.entry.as_ref().is_some_and(|entry| !entry.ended) {

@@ -1,5 +1,3 @@
-//! The client and its edge, and how an owner handles their requests.
-
 use super::fault::Fault;
 use super::ownership::frame;
 use super::setup::{Setup, Way};
@@ -39,8 +37,8 @@ impl State {
         self.posts.remove(at.expect("it is on its way"));
     }
 
-    /// Sends a request back to its edge, which tries another node. No worker has the request. If
-    /// the session was deleted, refuses it.
+    /// The edge tries another node, because no worker has the request. If the session was deleted,
+    /// refuses the request.
     pub(crate) fn send_back(&mut self, setup: &Setup, post: Post) {
         if self.store.deleted {
             return self.refuse(setup, post);

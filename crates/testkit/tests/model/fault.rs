@@ -5,10 +5,10 @@ pub(crate) enum Fault {
     // Binding.
     /// A worker does not remember which calls it refused.
     RefusalsForgotten,
-    /// A worker runs a call once more when an owner repeats the start.
+    /// A worker runs a call again when an owner repeats the start.
     ResentStartRuns,
-    /// A worker runs an unknown call even if the call's number is older than its own. The worker
-    /// may have run and forgotten such a call.
+    /// A worker runs an unknown call with an older number than its own, although the worker may have
+    /// forgotten the call.
     NumbersIgnored,
     /// A worker decides by clocks whether it has forgotten a call: it compares the time in the
     /// call's id, by the edge's clock, with a time by its own clock.
@@ -19,29 +19,25 @@ pub(crate) enum Fault {
     FinalRefusalPassedOn,
     /// Limits for new calls apply to repetitions.
     RepetitionsMeetLimits,
-    /// An edge asks the worker for a call. The worker does not know it, and the edge concludes that
-    /// it was not executed.
+    /// An edge concludes from a worker that does not know a call that the call was not executed.
     NotThereIsNotExecuted,
     /// An owner that sends JSON frees the result before the edge has confirmed it.
     FreedWithAnswer,
-    /// An owner frees each result, also that of a batch's member, on receipt, before the result is
-    /// in the log or at the edge.
+    /// An owner frees each result on receipt, before the result is in the log or at the edge.
     FreedOnReceipt,
     /// An owner binds a call to another worker without journaling the new binding.
     UnjournaledBinding,
     /// An owner that cannot reach the bound worker binds a repetition again.
     RepetitionBoundAnew,
-    /// An owner cannot reach the bound worker. It binds the call again because the delivery claims to be the
-    /// first.
+    /// An owner that cannot reach the bound worker binds a call again whose delivery claims to be the first.
     LateFirstBoundAnew,
     /// An owner whose plan refuses a repetition refuses it without asking the worker.
     RefusedRepetitionBelieved,
-    /// A worker that is asked for a call that it does not have does not remember that it refused the call.
+    /// A worker that is asked for an unknown call does not remember its refusal.
     AttachmentForgotten,
     /// An owner whose catalog disagrees with the edge's starts a repetition at a worker of its own choice.
     DisagreementStartsElsewhere,
-    /// An owner whose catalog disagrees with the edge's starts a call at a worker of its own choice, because the
-    /// delivery claims to be the first.
+    /// An owner whose catalog disagrees starts a first delivery's call at a worker of its own choice.
     FirstStartsElsewhere,
     /// The edge binds a call again after it may have been sent to a worker.
     EdgeBindsAnewAfterSending,
@@ -51,8 +47,7 @@ pub(crate) enum Fault {
     // Two owners.
     /// A node accepts calls although its lease is not certain.
     ZombieAdmits,
-    /// A claim leaves no note, so the owner does not learn that it must check whether it still owns
-    /// the session.
+    /// A claim leaves no note, so the owner does not check its ownership again.
     NoNotes,
     /// A node that doubts its ownership checks the owner only once.
     AsksOnce,
@@ -60,8 +55,8 @@ pub(crate) enum Fault {
     KeepsAfterLapse,
     /// Workers accept frames from owners of any epoch.
     NoEpochTowardsWorkers,
-    /// Workers accept frames from owners of any epoch. If another driver takes over the reading of
-    /// the call's events, the former driver assumes that the call has ended.
+    /// Workers accept frames of any epoch. A driver whose reader is replaced assumes that the call
+    /// has ended.
     StolenReaderIsOutcome,
     /// A node that loses a session cancels its call.
     CancelOnLostSession,
@@ -75,7 +70,7 @@ pub(crate) enum Fault {
     UnjournaledWriting,
     /// A node drops a cancellation that arrives before its call.
     OvertakingCancelForgotten,
-    /// A worker that refuses a cancelled call remembers the refusal, but not the cancellation.
+    /// A worker that refuses a cancelled call forgets the cancellation.
     CancelledIsPlain,
     /// A repetition of a cancelled call starts the call.
     CancelledRepetitionStarts,
@@ -83,7 +78,7 @@ pub(crate) enum Fault {
     Hearsay,
     /// A session can be claimed on evidence without a pause between claims.
     NoQuietAfterClaim,
-    /// A claim sets owner and epoch without checking that they are still those that it has read.
+    /// A claim sets owner and epoch without comparing them with those that it has read.
     BlindClaim,
     /// The store accepts writes of any epoch.
     NoEpochCheck,
@@ -99,14 +94,13 @@ pub(crate) enum Fault {
     EntryLeftOpen,
     /// 202 is sent before the log has an event.
     AcceptedBeforeLog,
-    /// Over HTTP+SSE, an owner that gets a repetition of an ended call does not look for the call
-    /// on the standalone stream.
+    /// Over HTTP+SSE, an owner does not look for a repeated call on the standalone stream.
     OneStreamUnread,
     /// An owner does not look in the log for repetitions, or for calls that the worker has
     /// forgotten.
     NoLookUp,
-    /// An owner believes a worker that refuses the call or no longer knows it, without looking in
-    /// the log.
+    /// An owner believes a worker that refuses or has forgotten the call, without looking in the
+    /// log.
     WorkerBelieved,
     /// An owner forgets the call of a delivery whose edge is gone.
     DroppedIsForgotten,
@@ -118,8 +112,7 @@ pub(crate) enum Fault {
     SentBeforeAppended,
     /// The store appends without checking the position.
     NoPositionCheck,
-    /// An owner that does not know whether its append succeeded does not repeat it, but answers
-    /// "outcome unknown".
+    /// An owner does not repeat an unconfirmed append, but answers "outcome unknown".
     AbandonedAppend,
     /// A node claims only for deliveries, not for resuming clients.
     ClaimForDeliveriesOnly,

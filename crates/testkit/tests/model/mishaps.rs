@@ -1,5 +1,3 @@
-//! Lists the mishaps: steps that fail, come late, or do not come.
-
 use super::action::{Action, Reply};
 use super::fault::Fault;
 use super::moves;

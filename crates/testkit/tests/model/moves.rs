@@ -32,7 +32,7 @@ pub(crate) fn progress(setup: &Setup, state: &State, actions: &mut Vec<Action>) 
     client(setup, state, actions);
 }
 
-/// Returns each frame once, because identical frames lead to the same step.
+/// Identical frames lead to the same step.
 pub(crate) fn distinct(frames: &[Frame]) -> impl Iterator<Item = Frame> {
     let mut last = None;
     frames.iter().filter_map(move |frame| {
@@ -55,8 +55,7 @@ fn leases_and_claims(setup: &Setup, state: &State, node: NodeId, actions: &mut V
     if !has_lease || !this.certain || state.store.notes[index] {
         actions.push(Action::Renew(node));
     }
-    // The second check comes a lease after the renewal. By then, every claim on this node's session
-    // is complete or abandoned.
+    // A lease after the renewal, every claim on this node's session is complete or abandoned.
     let claimed = state
         .nodes
         .iter()

@@ -1,8 +1,8 @@
 //! The properties that must hold in every state, and those that must be possible.
 //!
-//! That every call is answered is a liveness property, which stateright's `eventually` cannot check on cycles and joining
-//! paths. [`ANSWERED`] is the equivalent invariant: if only mishaps are possible, the call is answered. Because the graph
-//! has no cycle (`has_no_cycle` in `check.rs`), every fair run ends in such a state.
+//! Whether every call is answered is a liveness property, which stateright's `eventually` cannot check on cycles and
+//! joining paths. [`ANSWERED`] is the equivalent invariant: if only mishaps are possible, the call is answered.
+//! Because the graph has no cycle (`has_no_cycle` in `check.rs`), every fair run ends in such a state.
 
 use stateright::Property;
 
@@ -89,8 +89,7 @@ pub(crate) fn all(setup: &Setup) -> Vec<Property<Cluster>> {
     all
 }
 
-/// Lists the properties that must be possible. Without them, a model in which nothing happens would be
-/// correct.
+/// Without them, a model in which nothing happens would be correct.
 fn possible(setup: &Setup) -> Vec<Property<Cluster>> {
     let mut some = Vec::new();
     let moves = setup.has(Trouble::Age) || setup.has(Trouble::RefuseConnections);

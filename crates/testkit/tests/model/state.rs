@@ -153,7 +153,6 @@ pub(crate) enum What {
         attach_only: bool,
     },
     Input,
-    /// The worker may drop this many events.
     Free(u8),
     Cancel,
     EndSession,
@@ -197,7 +196,6 @@ pub(crate) struct Store {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Entry {
     pub(crate) binding: Binding,
-    /// The events, from position 1.
     pub(crate) events: Vec<Event>,
     pub(crate) seen: u8,
     pub(crate) ended: bool,

@@ -1,5 +1,3 @@
-//! The store's atomic steps.
-
 use super::fault::Fault;
 use super::setup::Setup;
 use super::state::{Binding, Entry, Epoch, Event, NodeId, Past, Store};
@@ -15,7 +13,7 @@ pub(crate) struct Append {
 }
 
 impl Store {
-    /// Makes `node` the owner if owner and epoch are unchanged since the claim read them.
+    /// The claim has read owner and epoch before.
     pub(crate) fn swap_owner(
         &mut self,
         setup: &Setup,

@@ -1,5 +1,3 @@
-//! Mishaps: crashes, breaks and pauses.
-
 use super::fault::Fault;
 use super::setup::Setup;
 use super::state::{Belief, Link, NodeId, Phase, State, WorkerId};

@@ -1,5 +1,3 @@
-//! A worker: its ledger, its call, and its handling of frames.
-
 use super::action::Reply;
 use super::fault::Fault;
 use super::setup::{Setup, Tool};

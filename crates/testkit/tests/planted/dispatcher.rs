@@ -1,5 +1,3 @@
-//! A dispatcher that resumes the calls of earlier owners wrongly.
-
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -13,11 +11,11 @@ use shoal_protocol::{RawJson, Request, RpcError};
 use tokio::sync::{broadcast, watch};
 
 pub(crate) enum How {
-    /// The dispatcher resumes calls correctly, but waits until this value is true.
+    /// Resumes calls correctly, but waits until this value is true.
     Later(watch::Receiver<bool>),
-    /// The dispatcher starts the call as a new one, under another id.
+    /// Starts the call as a new one, under another id.
     Blindly,
-    /// The dispatcher resumes calls correctly, but frees each result at the worker as soon as it has arrived.
+    /// Resumes calls correctly, but frees each result as soon as it has arrived.
     Hastily,
 }
 

@@ -1,5 +1,3 @@
-//! A log that confirms events before it stores them.
-
 use std::sync::Arc;
 
 use async_trait::async_trait;

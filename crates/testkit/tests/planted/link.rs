@@ -1,5 +1,3 @@
-//! The links from the edge to the session nodes, which the test can break.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

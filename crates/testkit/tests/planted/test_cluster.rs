@@ -1,5 +1,3 @@
-//! Two session nodes on one store, a worker, an edge and a client, with a failover between the nodes.
-
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;

@@ -32,9 +32,7 @@ struct Case {
 }
 
 struct Papers {
-    /// A certificate of another cluster.
     foreign: Issued,
-    /// A certificate for another pool of this cluster.
     other_pool: Issued,
     expired: Issued,
     pool: Issued,

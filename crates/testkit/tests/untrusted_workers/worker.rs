@@ -11,7 +11,6 @@ use crate::node::calls_of;
 const TEN_YEARS: i64 = 10 * 365 * 24 * 3600;
 const BAD_SETTING: i32 = 2;
 
-/// A worker with the pool and the tools of the good worker.
 pub(crate) struct Stranger {
     process: Process,
     admin: Admin,

@@ -14,10 +14,10 @@ use crate::chaos::Options;
 use crate::chaos::load::Load;
 
 const CLIENTS: usize = 6;
-/// Maximum time between two calls of a client, so short that some call is always open.
+/// Clients pause so briefly that some call is always open.
 const THINKING: Duration = Duration::from_millis(200);
 const BEFORE: Duration = Duration::from_secs(1);
-/// The number of the first client of a drain, above the numbers of the run's other clients.
+/// Above the numbers of the run's other clients.
 const FIRST: usize = 100_000;
 
 impl Injector<'_> {

@@ -12,7 +12,7 @@ pub(super) const WAYS: usize = 2;
 const LOST: Duration = Duration::from_secs(1);
 
 impl Injector<'_> {
-    /// Lets Sentinel replace the master by its replica. Every other time, the newest writes are lost.
+    /// Every other time, the newest writes are lost.
     pub(super) async fn fail_over_by_sentinel(&mut self, turn: usize) -> anyhow::Result<Vec<Deed>> {
         let Store::Sentinel(redis) = self.store else {
             bail!("there is no Sentinel")

@@ -101,7 +101,7 @@ impl<'a> Injector<'a> {
         Ok(vec![Deed::Cut(deed)])
     }
 
-    /// Chooses two connected members, of which the second uses Redis.
+    /// The second member uses Redis.
     fn two_that_talk(&mut self) -> anyhow::Result<(&'a Member, &'a Member)> {
         let cluster = self.cluster;
         let (ones, others) = match self.dice.random_range(0..3) {

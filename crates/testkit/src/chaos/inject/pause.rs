@@ -8,8 +8,8 @@ use crate::cluster::Member;
 use crate::fault_proxy::{Direction, Fault};
 use crate::process::SOON;
 
-/// How long the node sends while its messages to workers are held, before it is paused. Also how
-/// long the released messages travel before the node continues.
+/// How long messages to workers are held before the node is paused, and how long they travel before
+/// the node continues.
 const HELD_UP: Duration = Duration::from_millis(300);
 
 impl Injector<'_> {
@@ -21,8 +21,7 @@ impl Injector<'_> {
         self.pause_for(members, time).await
     }
 
-    /// Pauses a node. Its last messages to workers are held, and arrive when other nodes may own
-    /// its sessions.
+    /// The node's last messages to workers arrive when other nodes may own its sessions.
     pub(super) async fn pause_with_late_starts(&mut self) -> anyhow::Result<Vec<Deed>> {
         let cluster = self.cluster;
         let node = self.one_of(&cluster.sessions())?;

@@ -12,8 +12,7 @@ use super::{Deed, Injector};
 use crate::redis::Redis;
 
 const CLIENTS: usize = 100;
-/// How long sessions live without use. The run's other clients are never silent for so long, even
-/// while Redis stops.
+/// The run's other clients are never silent for so long, even while Redis stops.
 const IDLE: Duration = Duration::from_secs(15);
 const AROUND: Duration = Duration::from_secs(1);
 const AGAIN: Duration = Duration::from_millis(300);
@@ -62,7 +61,7 @@ impl Injector<'_> {
             visitor.come_back(*used, *used + early + offset)
         });
         let returns = Vec::from_iter(returns);
-        // Waits for both, so that Redis continues even if a client fails.
+        // Redis must continue even if a client fails.
         let (found, stopped) = tokio::join!(try_join_all(returns), stop_repeatedly(redis, first));
         stopped?;
         ensure!(found?.contains(&true), "every client came back too late");
@@ -85,8 +84,8 @@ async fn stop_repeatedly(redis: &Redis, from: Instant) -> anyhow::Result<()> {
 }
 
 impl Visitor {
-    /// Opens a session. Also returns the time before the request, because the session cannot expire
-    /// earlier than `IDLE` after that time.
+    /// Also returns the time before the request: the session cannot expire earlier than `IDLE`
+    /// after that.
     async fn open(
         http: &reqwest::Client,
         url: &str,
@@ -140,7 +139,7 @@ impl Visitor {
         }
     }
 
-    /// Sends a ping. Returns the time before the ping, or `None` if the session has expired.
+    /// Returns the time before the ping, or `None` if the session has expired.
     async fn use_session(&self, used: Instant) -> anyhow::Result<Option<Instant>> {
         let deadline = Instant::now() + self.patience;
         let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });

@@ -19,14 +19,13 @@ impl Injector<'_> {
         let worker = self.one_of(&self.cluster.workers())?;
         let url = edge.mcp_url().context("an edge has a URL")?;
         edge.kill().await?;
-        // Starts the clients while the edge is down, so that they listen from its first moment.
+        // While the edge is down, so that clients listen from its first moment.
         let listening = try_join_all((0..LISTENERS).map(|_| Listener::open(url, SOON)));
         let (started, listeners) = tokio::join!(edge.start_again(), listening);
         started?;
         let mut listeners = listeners?;
         edge.wait_until_ready(SOON).await?;
         let before: Vec<usize> = listeners.iter().map(Listener::changes).collect();
-        // Adds a pool, which changes the lists.
         worker.set(&format!("pools.extra{turn}.backend"), "conformance");
         worker.set(
             &format!("pools.extra{turn}.prefix"),

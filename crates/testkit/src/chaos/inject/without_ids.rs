@@ -15,7 +15,7 @@ use super::{Deed, Injector};
 use crate::cluster::Member;
 
 const CLIENTS: usize = 16;
-/// How many answers each client misses: more than the stream's log keeps.
+/// More answers than the stream's log keeps.
 const ANSWERS: u64 = 40;
 const STEP: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(200);
@@ -46,7 +46,7 @@ impl Injector<'_> {
         let patience = self.options.settle;
         let returns = || try_join_all(guests.iter().map(|guest| guest.come_back(patience)));
         let sessions = self.cluster.sessions();
-        // Waits for both, so that the node comes back even if a client fails.
+        // The node must come back even if a client fails.
         let (returned, killed) = tokio::join!(returns(), self.kill(&sessions));
         let mut deeds = killed?;
         returned?;
@@ -76,7 +76,7 @@ impl<'a> Guest<'a> {
         Ok(Self { edges, session })
     }
 
-    /// The client must get the events that the log still has, without a gap, and then the answer.
+    /// The client must get the log's events without a gap, and then the answer.
     async fn come_back(&self, patience: Duration) -> anyhow::Result<()> {
         let deadline = Instant::now() + patience;
         let protocols = format!("mcp.resume, mcp.session.{}", self.session);

@@ -86,8 +86,8 @@ impl Span {
     }
 }
 
-/// Returns the spans that no chain of parents and links connects with `root`. Parents and links
-/// count in both directions.
+/// No chain of parents and links connects these spans with `root`. Parents and links count in both
+/// directions.
 pub(crate) fn unconnected<'a>(spans: &'a [Span], root: &[u8]) -> Vec<&'a str> {
     let mut reached: HashSet<&[u8]> = HashSet::from([root]);
     loop {
