@@ -5,7 +5,6 @@
 pub(crate) struct Cores {
     pub(crate) server: usize,
     pub(crate) generator: usize,
-    /// For programs beside the server, such as the collector.
     pub(crate) collector: usize,
 }
 

@@ -1,5 +1,5 @@
-//! An HTTP connection that its caller polls, so that an answer costs one wake-up. Dropping it
-//! closes the socket at once.
+//! An HTTP connection that its caller polls, so that an answer costs one wake-up. Dropping the
+//! connection closes the socket at once.
 
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
@@ -25,7 +25,7 @@ const NARROW_BYTES: u32 = 4096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Goodbye {
     Finish,
-    /// Resets the connection, like a client that vanished. This also avoids `TIME_WAIT`.
+    /// Resets the connection, which also avoids `TIME_WAIT`.
     Reset,
 }
 
@@ -65,8 +65,7 @@ impl Connection {
         Self::over(socket, goodbye).await
     }
 
-    /// Connects with the smallest receive buffer, so that the server soon notices a client that
-    /// does not read.
+    /// With the smallest receive buffer, the server soon notices a client that does not read.
     pub(crate) async fn open_narrow(target: &Target, goodbye: Goodbye) -> Result<Self, Failure> {
         let socket = if target.address.is_ipv4() {
             TcpSocket::new_v4()
@@ -100,7 +99,7 @@ impl Connection {
         })
     }
 
-    /// Sends a request, and waits for the head of the answer. Any error closes the connection.
+    /// Waits for the head of the answer. Any error closes the connection.
     pub(crate) async fn send(mut self, request: Request<Full<Bytes>>) -> Result<Reply, Failure> {
         drive(&mut self.wire, self.sender.ready())
             .await
@@ -126,7 +125,7 @@ impl Connection {
     }
 }
 
-/// An answer. A JSON body counts as one event without an ID.
+/// A JSON body counts as one event without an ID.
 pub(crate) struct Reply {
     pub(crate) headers: HeaderMap,
     connection: Connection,
@@ -174,8 +173,7 @@ impl Reply {
         }
     }
 
-    /// Returns bytes as they arrive, with SSE comments, for callers that wait for signs of life.
-    /// Cancellation safe.
+    /// Includes SSE comments, which are signs of life. Cancellation safe.
     pub(crate) async fn next_bytes(&mut self) -> Result<Option<Bytes>, Failure> {
         loop {
             match drive(&mut self.connection.wire, self.body.frame()).await {

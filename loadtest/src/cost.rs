@@ -1,5 +1,5 @@
-//! Computes the costs of calls, sessions and streams from the CPU time of a cluster's processes
-//! under several loads, for `loadtest model`.
+//! Computes costs for `loadtest model` from the CPU time of a cluster's processes under several
+//! loads.
 
 mod fit;
 mod load;
@@ -19,7 +19,7 @@ use crate::servers::cluster::member::Member;
 use crate::{drive, table};
 
 const CROWD: usize = 1000;
-/// How often the server writes a comment on a silent stream, often enough for a measurable cost.
+/// The server writes comments often enough for a measurable cost.
 const KEEP_ALIVE: Duration = Duration::from_millis(500);
 
 /// `loadtest cost`.
@@ -92,7 +92,6 @@ impl Look {
     }
 }
 
-/// Returns the costs as TOML. Fails if an answer is wrong.
 pub(crate) async fn run(
     cost: &Cost,
     cores: Option<Cores>,
@@ -214,7 +213,7 @@ fn role_of(cluster: &Cluster, role: &str) -> Vec<u32> {
     }
 }
 
-/// Fits the base cost per second, and the cost of each counted item.
+/// Fits the base cost per second and each item's cost.
 fn costs(samples: &[Sample], held: Memory) -> anyhow::Result<Costs> {
     let rows: Vec<Vec<f64>> = samples.iter().map(Sample::row).collect();
     let fitted = |of: &dyn Fn(&Sample) -> f64| {

@@ -1,5 +1,3 @@
-//! The closed loop: every session calls again once its last answer is verified.
-
 mod progress;
 mod session;
 mod tally;
@@ -34,7 +32,7 @@ pub(crate) struct Plan {
     pub(crate) sessions: usize,
     pub(crate) warmup: Duration,
     pub(crate) duration: Duration,
-    /// Extends the measurement for slow servers until this many calls are answered, by at most [`LONGEST_WAIT`].
+    /// Slow servers are measured longer, until this many answers, for at most [`LONGEST_WAIT`].
     pub(crate) least_calls: u64,
     pub(crate) call: Call,
     pub(crate) pids: Vec<u32>,

@@ -129,7 +129,7 @@ async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Compa
     })
 }
 
-/// Rounds start with different cases, because the first case runs on an idle machine.
+/// The first case runs on an idle machine, so rounds start with different cases.
 fn order(round: usize, cases: usize) -> impl Iterator<Item = usize> {
     let first = round * cases / 2 + round / 2;
     (first..first + cases).map(move |turn| turn % cases)

@@ -1,14 +1,12 @@
-//! The limit of open files, because each connection needs one.
-
 use std::io;
 
-/// Raises the limit of open files to `wanted`, or as far as permitted, for this process and its
-/// later children. Returns the limit.
+/// Raises the limit as far as permitted, for this process and its later children. Returns the
+/// limit.
 #[cfg(unix)]
 pub(crate) fn raise_limit(wanted: u64) -> io::Result<u64> {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    // Tries the soft limit alone last, because raising the hard limit needs privileges.
+    // Raising the hard limit needs privileges.
     for (soft, hard) in [(wanted, wanted.max(hard)), (wanted.min(hard), hard)] {
         if setrlimit(Resource::RLIMIT_NOFILE, soft, hard).is_ok() {
             return Ok(soft);

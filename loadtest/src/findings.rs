@@ -21,7 +21,6 @@ impl Findings {
         }
     }
 
-    /// `what` is the operation that failed.
     pub(crate) fn failed(&self, what: &str, failure: &Failure) {
         let kind = match failure {
             Failure::Wrong(_) => "wrong answer",

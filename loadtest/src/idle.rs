@@ -26,12 +26,10 @@ use result::{BareResult, Measured, Sample};
 use server::Server;
 use summary::Summary;
 
-/// Number of streams that come and go before measuring, so that the result excludes one-time
-/// allocations.
+/// These streams come and go first, so that the result excludes one-time allocations.
 const WARM_UP: usize = 200;
 const WARM_UP_SETTLE: Duration = Duration::from_secs(2);
 const FLOOR_SETTLE: Duration = Duration::from_secs(3);
-/// The server may refuse streams for this long after its start.
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const READY_EVERY: Duration = Duration::from_millis(500);
 const WARM_UP_CALLS: Duration = Duration::from_secs(2);
@@ -54,7 +52,7 @@ pub(crate) fn execute(arguments: cli::Idle) -> anyhow::Result<bool> {
         arguments.rate == 0 || arguments.callers > 0,
         "--rate needs at least one of --callers"
     );
-    // Raises the limit before servers start, because they inherit it.
+    // Before servers start, because they inherit the limit.
     crate::files::raise_limit((arguments.streams + arguments.callers) as u64 + OTHER_FILES)
         .context("could not read the limit of open files")?;
     let json = arguments.json.clone();
@@ -180,7 +178,6 @@ async fn warm_up(
         if Instant::now() > deadline {
             return Err(error.context("streams fail before anything is measured"));
         }
-        // New processes need time to find each other.
         tokio::time::sleep(READY_EVERY).await;
     }
     if arguments.rate > 0 {

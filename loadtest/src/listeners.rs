@@ -26,12 +26,11 @@ use crate::target::Target;
 
 const COUNTER: &str = "demo://counter";
 
-/// Maximum time from the last change to its notification.
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Maximum growth of the edges' memory after the first third of the changes, as a fraction.
+/// Maximum growth of the edges' memory after the first third of the changes.
 const GROWTH: f64 = 0.1;
 
 const OPENING: usize = 64;
@@ -71,7 +70,7 @@ impl Listeners {
             logs: self.logs.clone(),
             ..Shape::smallest(&vec![
                 ("SHOAL_POOLS__DEMO__BACKEND", "demo".to_owned()),
-                // A long queue, so that workers do not refuse changes when they fall behind.
+                // Workers must not refuse changes when they fall behind.
                 ("SHOAL_POOLS__DEMO__QUEUE", "100000".to_owned()),
             ])
         }
@@ -118,7 +117,7 @@ pub(crate) async fn run(options: &Listeners, progress: impl Fn(&str)) -> anyhow:
     let before = measure(&pids)?.rss_kib;
     changes.come(options.rate, options.duration - third).await;
     let after = measure(&pids)?.rss_kib;
-    // Makes the last change alone, so that its time is known.
+    // The last change comes alone, so that its time is known.
     let began = Instant::now();
     changes.change().await;
     let done = Instant::now();
@@ -212,7 +211,6 @@ async fn listen(target: Target, findings: Arc<Findings>) -> Result<Heard, Failur
     let state = Arc::new(Mutex::new((0, Instant::now())));
     let heard = Arc::clone(&state);
     let reader = tokio::spawn(async move {
-        // Keeps the client, because the stream needs its connection.
         let _client = client;
         match read(reply, &heard).await {
             Ok(()) => findings.add("a stream ended", "the server ended it"),

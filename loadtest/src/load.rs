@@ -39,10 +39,9 @@ use crate::target::Target;
 
 const OPENING: usize = 128;
 
-/// How long clients may run on after the timeout of the last calls.
 const GRACE: Duration = Duration::from_secs(90);
 
-/// Fails if the run cannot begin. Failures during the run are part of the outcome.
+/// Failures during the run are part of the outcome.
 pub(crate) async fn run(options: &Load, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
     options.check()?;
     let mut targets = Vec::with_capacity(options.urls.len());
@@ -50,8 +49,7 @@ pub(crate) async fn run(options: &Load, progress: impl Fn(&str)) -> anyhow::Resu
         targets.push(Target::resolve(url).await?);
     }
     let servers = Servers::of(&options.pids)?;
-    // The number of stages does not depend on when the run begins, so it is known before the
-    // sessions are open.
+    // The number of stages is known before the sessions are open.
     let shape = options.shape();
     let stage_count = shape.stages(Instant::now()).all.len();
     let common = Arc::new(Common {

@@ -173,7 +173,7 @@ fn load(arguments: &load::Load) -> anyhow::Result<bool> {
 fn table(table: cli::Table) -> anyhow::Result<bool> {
     let arguments = table.turns;
     ensure!(arguments.rounds > 0, "at least one round is needed");
-    // Installs peers before this process is limited to one core.
+    // Peers are installed before this process is limited to one core.
     let peers = table::installed(&table.peers, table.peers_dir, progress)?;
     let cores = pinned()?;
     let options = table::Options {
@@ -200,7 +200,7 @@ fn cost(arguments: cost::Cost) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// Must be called before the runtime's threads start, because they inherit the affinity.
+/// Call this before the runtime's threads start, because they inherit the affinity.
 fn pinned() -> anyhow::Result<Option<affinity::Cores>> {
     let cores = affinity::pair();
     if let Some(cores) = cores {

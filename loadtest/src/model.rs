@@ -80,7 +80,6 @@ fn shown(load: &Load, costs: &Costs) -> String {
         each.keep_alive
     );
     let mut row = |name: &str, nodes: &Nodes| {
-        // Writing to a string cannot fail.
         let _ = writeln!(
             out,
             "{name:13}  {:5.0}  {:12}  {:10.1}  {:10.1}",

@@ -24,7 +24,6 @@ const GOODPUT: f64 = 0.9;
 
 const SHED_WITHIN: Duration = Duration::from_millis(50);
 
-/// Longer than any call may wait.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The arguments of `loadtest overload`.
@@ -183,7 +182,7 @@ impl Crowd {
                     tally.refused.push(took);
                 }
             }
-            // This refusal comes in a stream, because the call was already queued.
+            // A queued call is refused in a stream.
             Ok(Err(Failure::Wrong(why))) if why.contains("50300") => {
                 if counts {
                     tally.refused.push(took);

@@ -1,5 +1,5 @@
-//! This program embeds the peers' sources from `loadtest/peers/`, installs their packages with the registry's client,
-//! and starts them.
+//! Embeds the peers' sources from `loadtest/peers/`, installs their packages with the registry's client, and starts
+//! them.
 
 mod install;
 mod list;
@@ -86,7 +86,6 @@ pub(crate) fn named(names: &[String]) -> anyhow::Result<Vec<&'static Peer>> {
     Ok(PEERS.iter().filter(is_named).collect())
 }
 
-/// Returns a directory next to this program, outside of the sources.
 pub(crate) fn default_directory() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe()?;
     Ok(program.with_file_name("peers"))

@@ -72,7 +72,6 @@ fn processes() -> anyhow::Result<HashMap<u32, Stat>> {
         else {
             continue;
         };
-        // A process that has ended since the listing is skipped.
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         if let Some(stat) = parse_stat(&stat) {
             table.insert(pid, stat);
@@ -81,7 +80,7 @@ fn processes() -> anyhow::Result<HashMap<u32, Stat>> {
     Ok(table)
 }
 
-/// Splits at the last parenthesis, because the program's name may contain blanks and parentheses.
+/// The program's name may contain blanks and parentheses.
 fn parse_stat(line: &str) -> Option<Stat> {
     let (_, rest) = line.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();

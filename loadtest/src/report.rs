@@ -140,7 +140,6 @@ impl fmt::Display for RunReport {
     }
 }
 
-/// Warns if other work on the machine distorts the measurement.
 pub(crate) fn write_disturbance(
     out: &mut fmt::Formatter<'_>,
     other_cores: impl Iterator<Item = f64>,
@@ -174,7 +173,6 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
 
 #[cfg(test)]
 impl RunReport {
-    /// A report with made-up figures, except `cpu_us`.
     pub(crate) fn made_up(cpu_us: f64) -> Self {
         Self {
             redis: None,

@@ -32,7 +32,7 @@ const SAMPLE_PERIOD: Duration = Duration::from_secs(1);
 
 const SAMPLES_PER_LINE: usize = 5;
 
-/// How long clients may run on at the end: the sum of the last call's timeouts.
+/// Clients may run on for the sum of the last call's timeouts.
 const END_GRACE: Duration = Duration::from_secs(75);
 
 #[derive(Debug, Clone)]
@@ -111,8 +111,7 @@ pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::R
                 break;
             }
             _ = tick.tick() => {
-                // Samples memory only under load, because later samples would lower the median of
-                // the last third.
+                // Samples without load would lower the median of the last third.
                 if !options.pids.is_empty() && Instant::now() < until {
                     let usage = process::measure(&options.pids)?;
                     samples.add(began.elapsed().as_secs_f64(), usage.rss_kib);
@@ -140,7 +139,7 @@ fn line(snapshot: &Snapshot, samples: &Samples, elapsed: Duration) -> String {
     format!("{:>4} s: {snapshot}{memory}", elapsed.as_secs())
 }
 
-/// Checks that the server has `long_job`. Returns whether it has the counter too.
+/// Fails without `long_job`. Returns whether it has the counter too.
 async fn probe(target: &Target) -> anyhow::Result<bool> {
     let mut client = Client::open(target, Mode::Legacy, Goodbye::Finish)
         .await

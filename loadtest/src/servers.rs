@@ -26,7 +26,7 @@ async fn serve(router: Router, listen: SocketAddr) -> anyhow::Result<()> {
         .await
         .with_context(|| format!("could not listen on {listen}"))?;
     println!("{LISTENING}http://{}{PATH}", listener.local_addr()?);
-    // Without this option, an answer in several writes waits for the client's delayed acknowledgement.
+    // Otherwise an answer in several writes waits for the client's delayed acknowledgement.
     let listener = listener.tap_io(|socket| {
         let _ = socket.set_nodelay(true);
     });
@@ -35,8 +35,7 @@ async fn serve(router: Router, listen: SocketAddr) -> anyhow::Result<()> {
         .context("could not serve")
 }
 
-/// With `input`, also ends when standard input ends, as it does when the program that started this
-/// one dies.
+/// With `input`, also ends with standard input, as when the starting program dies.
 pub(crate) async fn serve_while(
     input: bool,
     serving: impl Future<Output = anyhow::Result<()>>,

@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Simulate) -> String {
     }
 }
 
-/// Returns the largest count, relative to the mean. 0 without counts.
+/// The largest count relative to the mean; 0 without counts.
 fn skew_of(counts: &[u64]) -> f64 {
     let sum: u64 = counts.iter().sum();
     let most = counts.iter().max().copied().unwrap_or_default();

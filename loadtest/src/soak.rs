@@ -21,7 +21,6 @@ use crate::target::Target;
 use churn::{Churn, Counts};
 use samples::{Held, Samples};
 
-/// How long state may remain beyond the configured times.
 const EXPIRY_PATIENCE: Duration = Duration::from_secs(60);
 
 /// The arguments of `loadtest soak`.
@@ -91,7 +90,7 @@ pub(crate) async fn run(options: &Soak, progress: impl Fn(&str)) -> anyhow::Resu
         tokio::select! {
             ended = &mut running => break ended?,
             _ = readings.tick() => {
-                // Reading blocks this thread's clients for some milliseconds.
+                // Blocks this thread's clients for some milliseconds.
                 let held = samples.take(&cluster, began.elapsed().as_secs_f64())?;
                 progress(&format!(
                     "{:.0} s: {} sessions opened, {} held, {} streams, {} keys, {:.1} MiB, {} findings",
@@ -134,7 +133,6 @@ fn begin(options: &Soak, seed: u64) -> Outcome {
     outcome
 }
 
-/// Returns a cluster that keeps state only for a short time.
 fn shape(options: &Soak) -> Shape {
     let idle = format!("{}ms", options.idle.as_millis());
     Shape {
@@ -147,8 +145,8 @@ fn shape(options: &Soak) -> Shape {
             ("SHOAL_SESSION__PASSIVATE_AFTER", "5s".to_owned()),
             ("SHOAL_SESSION__SWEEP_EVERY", "1s".to_owned()),
             ("SHOAL_STREAMS__RETENTION", "10s".to_owned()),
-            // Short times, because what workers remember against repeated executions must have its
-            // full size before the first third of the run is over.
+            // The workers' memory of calls must have its full size before the first third of the
+            // run is over.
             ("SHOAL_POOLS__DEMO__BACKEND", "demo".to_owned()),
             ("SHOAL_POOLS__DEMO__CALL_MEMORY", "30s".to_owned()),
             ("SHOAL_POOLS__DEMO__RESULT_RETENTION", "10s".to_owned()),

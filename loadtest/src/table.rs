@@ -1,5 +1,4 @@
-//! Each case of each round has its own process and memory. The cases take turns, so that a slow minute affects all of
-//! them.
+//! Each case of each round has its own process. The cases take turns, so that a slow minute affects all.
 
 mod bar;
 mod case;
@@ -52,7 +51,7 @@ impl Table {
     }
 }
 
-/// Measures all cases. Fails if a server does not start, unless it is a peer from a registry.
+/// Fails if a server does not start, unless it is a peer from a registry.
 pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Table> {
     let outcome = Outcome::begin(
         "table",
@@ -114,8 +113,7 @@ impl fmt::Display for Table {
         redis::write(out, &self.rows)?;
         report::write_disturbance(out, self.rows.iter().map(|row| row.other_cores))?;
         for row in &self.rows {
-            // Allows for some variation of the measured times, because a run waits for calls in
-            // flight.
+            // A run waits for calls in flight.
             if row.seconds > self.outcome.seconds * 1.1 + 0.1 {
                 writeln!(
                     out,

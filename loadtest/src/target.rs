@@ -13,7 +13,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Refuses other machines, because a typing error could attack a foreign server.
+    /// Refuses other machines: a typing error could attack a foreign server.
     pub(crate) async fn resolve(url: &str) -> anyhow::Result<Self> {
         let uri = Uri::from_str(url).with_context(|| format!("not a URL: {url}"))?;
         if uri.scheme_str() != Some("http") {

@@ -259,8 +259,7 @@ impl Scene {
         })
     }
 
-    /// Lets the good tenant work beside the hostile one. Also returns the servers' CPU seconds per
-    /// second.
+    /// Also returns the servers' CPU seconds per second.
     async fn phase(
         &self,
         options: &Tenants,

@@ -1,5 +1,5 @@
-//! Failures, churn and large bodies against a real Shoal and a real Redis, in small numbers: checks
-//! the verification and the verdicts instead of figures.
+//! Failures, churn and large bodies in small numbers: checks the verification and the verdicts
+//! instead of figures.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
@@ -124,8 +124,7 @@ fn streams_of_a_killed_edge_come_back_and_miss_nothing() {
         20.0
     );
     assert_eq!(verdict(&outcome, "20 of 20 streams resumed"), Some(true));
-    // Checks no figure of the return: so few streams return within a moment, in which other clients
-    // may make no call.
+    // So few streams return within a moment, in which other clients may make no call.
     assert!(figure(&outcome, "others' p99 before the kill") > 0.0);
 }
 

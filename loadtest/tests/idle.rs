@@ -1,5 +1,3 @@
-//! Small idle crowds against this program's floor and against Shoal.
-
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
 use std::io::{BufRead, BufReader, Read as _};
@@ -176,7 +174,6 @@ fn one_process_of_shoal_holds_a_crowd_of_each_era() {
 fn a_cluster_of_shoal_holds_a_crowd_beside_bare_sessions() {
     let found = Command::new("redis-server").arg("--version").output();
     if found.is_err() {
-        // A machine without Redis cannot run a cluster. CI installs Redis.
         return;
     }
     let mut command = idle();
@@ -188,7 +185,7 @@ fn a_cluster_of_shoal_holds_a_crowd_beside_bare_sessions() {
     good(&ran, &outcome);
     assert!(figure(&outcome, "edge-2: resident memory settled") > 0.0);
     assert!(figure(&outcome, "redis: resident memory settled") > 0.0);
-    // Checks only that the figure exists, because Redis' own connections hide the memory of so few sessions.
+    // Redis' own connections hide the memory of so few sessions.
     figure(&outcome, "redis: used memory a session without a stream");
     assert!(
         outcome["verdicts"].as_array().unwrap().len() >= 5,

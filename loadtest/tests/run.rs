@@ -1,5 +1,3 @@
-//! The closed loop against this program's own servers.
-
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
 use std::io::{BufRead, BufReader};

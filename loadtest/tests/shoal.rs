@@ -38,7 +38,6 @@ impl Server {
             line.strip_prefix("shoal: serving MCP on ")
                 .map(str::to_owned)
         });
-        // Reads the rest of the output, so that the process cannot block on it.
         std::thread::spawn(move || lines.for_each(drop));
         Self {
             child,

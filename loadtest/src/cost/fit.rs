@@ -1,5 +1,4 @@
-/// Returns the non-negative coefficients by which `rows` fit `values` best. `None` if `rows` do not
-/// determine them.
+/// `None` if `rows` do not determine the coefficients, which are not negative.
 pub(super) fn least_squares(rows: &[Vec<f64>], values: &[f64]) -> Option<Vec<f64>> {
     let width = rows.first()?.len();
     let mut free: Vec<usize> = (0..width).collect();
@@ -13,7 +12,7 @@ pub(super) fn least_squares(rows: &[Vec<f64>], values: &[f64]) -> Option<Vec<f64
             }
             return Some(all);
         }
-        // Noise can make a coefficient negative: it becomes zero, and the others are fitted again.
+        // A coefficient that noise makes negative becomes zero.
         let worst = worst.0;
         free.remove(worst);
         if free.is_empty() {
@@ -24,7 +23,7 @@ pub(super) fn least_squares(rows: &[Vec<f64>], values: &[f64]) -> Option<Vec<f64
 
 fn normal(rows: &[Vec<f64>], values: &[f64], free: &[usize]) -> Option<Vec<f64>> {
     let size = free.len();
-    // Scales the columns, so that a small pivot means dependence instead of a small unit.
+    // With scaled columns, a small pivot means dependence instead of a small unit.
     let scale: Vec<f64> = (free.iter())
         .map(|at| rows.iter().map(|row| row[*at].abs()).fold(0.0, f64::max))
         .collect();

@@ -12,8 +12,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Makes a call, whose progress reports must each come once and in order. `token` must be
-    /// unique for the client.
+    /// Each progress report must come once and in order. `token` must be unique for the client.
     pub(super) async fn call(
         &self,
         client: &mut Client,

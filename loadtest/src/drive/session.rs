@@ -29,7 +29,7 @@ pub(super) struct Session {
     calls: u64,
 }
 
-/// Fails if a session cannot be opened, because the load would be smaller than planned.
+/// Fails if a session cannot be opened: the load would be too small.
 pub(super) async fn open_all(
     plan: &Plan,
     target: &Target,
@@ -131,7 +131,7 @@ impl Session {
 
 const ALPHABET: &str = "abcdefghijklmnopqrstuvwxyz";
 
-/// Returns a text that is unique in this run, as far as `bytes` permits.
+/// The text is unique in this run, as far as `bytes` permits.
 pub(crate) fn text(session: usize, call: u64, bytes: usize) -> String {
     let mut text = format!("{call:x}.{session:x}.");
     text.truncate(bytes);

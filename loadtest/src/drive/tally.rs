@@ -1,5 +1,3 @@
-//! The phase and the counts that the sessions of a run share.
-
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -25,7 +23,7 @@ pub(super) struct Tally {
     calls: AtomicU64,
     wrong: AtomicU64,
     failed: AtomicU64,
-    /// Latencies in nanoseconds, only of calls that began while measuring.
+    /// In nanoseconds, of calls that began while measuring.
     latencies: Mutex<Histogram<u64>>,
     examples: Mutex<Vec<String>>,
 }

@@ -11,7 +11,6 @@ use crate::failure::Failure;
 use crate::mcp::answer::{check_text, quote};
 use crate::mcp::client::Client;
 
-/// Several times the tool's 20 ms, so that one poll suffices.
 pub(crate) const POLL_INTERVAL_MS: u64 = 100;
 
 const ATTEMPTS: usize = 20;
@@ -41,8 +40,7 @@ struct Running {
     pause: Duration,
 }
 
-/// Makes a call, and polls its task. If the server answers directly instead of with a task, repeats
-/// the call.
+/// If the server answers without a task, repeats the call.
 pub(super) async fn call(
     client: &mut Client,
     tool: &HeaderValue,
@@ -91,7 +89,7 @@ async fn begin(
     )))
 }
 
-/// Returns the task, or `None` if the call was answered with the expected text instead.
+/// `None` if the call was answered with the expected text instead.
 fn created(result: &str, expected: &str) -> Result<Option<Running>, Failure> {
     let kind: Kind<'_> = parse(result)?;
     match kind.result_type.as_ref() {
@@ -100,7 +98,7 @@ fn created(result: &str, expected: &str) -> Result<Option<Running>, Failure> {
     }
 }
 
-/// Returns when to poll next, or `None` if the task has ended with the expected text.
+/// `None` if the task has ended with the expected text.
 fn ended(result: &str, id: &str, expected: &str) -> Result<Option<Running>, Failure> {
     let task: Task<'_> = parse(result)?;
     match (task.status.as_str(), task.result) {

@@ -1,5 +1,3 @@
-//! Many idle streams that reconnect when they break.
-
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -41,7 +39,6 @@ struct Shared {
 #[derive(Debug)]
 pub(super) struct Returns {
     pub(super) moments: Vec<Instant>,
-    /// Attempts to return whose connection failed or broke.
     pub(super) broken: u64,
     pub(super) refused: u64,
 }
@@ -53,8 +50,7 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
-    /// Opens the streams at `first`, and waits until each has an event ID. When they break, they
-    /// reconnect to `others`.
+    /// Each stream has an event ID on return. Broken streams reconnect to `others`.
     pub(super) async fn open(
         size: usize,
         first: &Target,
@@ -83,7 +79,6 @@ impl Crowd {
                     back: 0,
                     told: false,
                 };
-                // A client cannot resume without the ID of the priming event.
                 if let Some(event) = reply.next().await? {
                     stream.take(event);
                 }
@@ -108,7 +103,6 @@ impl Crowd {
         }
     }
 
-    /// Returns how many streams have reported a change.
     pub(super) async fn until_told(&self, deadline: Instant) -> usize {
         loop {
             let told = self.shared.told.load(Ordering::Relaxed);

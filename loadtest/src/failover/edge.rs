@@ -49,8 +49,7 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
     let victim = cluster.first_mut(Role::Edge).context("no edge")?;
     let name = victim.name.clone();
     let mut changer = Client::open(&others[0], Mode::Legacy, Goodbye::Finish).await?;
-    // Reads the time before the kill, because the first clients notice the kill before `kill`
-    // returns.
+    // The first clients notice the kill before `kill` returns.
     let killed = Instant::now();
     victim.kill()?;
     progress(&format!("{name} is killed"));
@@ -133,8 +132,7 @@ async fn change(client: &mut Client) -> Result<(), Failure> {
         .await
 }
 
-/// Compares other clients' calls before the kill with those during the return of the streams. The
-/// calls until the first stream is back count separately, because broken connections keep this
+/// Calls until the first stream is back count separately, because broken connections keep this
 /// machine busy then.
 fn judge(outcome: &mut Outcome, steady: &[Done], [killed, first_back, last_back]: [Instant; 3]) {
     let due = |from: Instant, until: Instant| {

@@ -19,8 +19,7 @@ use crate::servers::cluster::Cluster;
 use crate::servers::cluster::member::Role;
 use crate::target::Target;
 
-/// Limit for the p99 of a call's pause, shorter than a lease, because clients need not wait until a
-/// dead process's lease ends.
+/// Limit for the p99 of a call's pause: clients need not wait until a dead process's lease ends.
 const PAUSE: Duration = Duration::from_millis(300);
 
 const OPENING: usize = 50;
@@ -77,7 +76,7 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
     let steady = steady.stop().await;
     outcome.seconds = began.elapsed().as_secs_f64();
 
-    // Reads the worker's count after all calls have ended, so that it is final.
+    // After all calls have ended, the count is final.
     let worker = cluster.of(Role::Worker).next().context("no worker")?;
     let executed = worker.metric(EXECUTIONS, &["\"long_job\""])? as u64;
     if executed > options.calls as u64 {
@@ -142,7 +141,7 @@ async fn open(count: usize, targets: &Arc<[Target]>) -> anyhow::Result<Vec<Clien
     opened.context("could not open a session")
 }
 
-/// Starts the calls, spread over one interval.
+/// The calls' starts are spread over one interval.
 fn start(
     clients: Vec<Client>,
     job: Job,
@@ -194,8 +193,8 @@ impl Seen<'_> {
             .filter_map(|one| self.wait(one))
             .collect();
         waits.sort();
-        // The killed node had a share of the sessions. Takes the same share of the calls, those
-        // that waited longest, as the killed node's.
+        // The killed node had the same share of the calls as of the sessions: those that
+        // waited longest.
         let share = self.held as f64 / (options.calls + options.steady).max(1) as f64;
         let hit = ((waits.len() as f64 * share).round() as usize).min(waits.len());
         let hit = histogram(waits.iter().rev().take(hit).copied());
@@ -241,8 +240,8 @@ impl Seen<'_> {
         });
     }
 
-    /// Returns how long the first message after the kill took, from the kill or from the message's
-    /// due time, whichever is later. `None` if the call was not in flight.
+    /// The first message after the kill counts from the kill or from its due time, whichever is
+    /// later. `None` if the call was not in flight.
     fn wait(&self, journey: &Journey) -> Option<Duration> {
         let (before, after) = journey
             .messages

@@ -23,8 +23,7 @@ const COUNTS: u64 = 4;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Done {
-    /// Latency counts from this time, because otherwise a stalled server would get fewer calls and
-    /// look better.
+    /// Latency counts from this time: otherwise a stalled server would look better.
     pub(super) due: Instant,
     pub(super) answered: Instant,
 }
@@ -42,7 +41,7 @@ pub(super) struct Steady {
 }
 
 impl Steady {
-    /// Starts clients, which together make `rate` calls per second.
+    /// Together, the clients make `rate` calls per second.
     pub(super) async fn start(
         count: usize,
         rate: f64,
@@ -121,11 +120,10 @@ impl Caller {
         all
     }
 
-    /// Repeats a refused call, because the server has not executed it.
+    /// Repeats a refused call, which was not executed.
     async fn call(&mut self, made: u64) -> Result<(), Failure> {
         loop {
             let answered = if made.is_multiple_of(COUNTS) {
-                // The counter's answer is right only if each earlier call was executed exactly once.
                 let text = (self.counted + 1).to_string();
                 call(&mut self.client, "count_up", "{}", &text).await
             } else {

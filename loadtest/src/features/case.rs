@@ -18,9 +18,7 @@ pub(super) enum Deployment {
 pub(super) enum Part {
     /// No features: the reference for ratios of CPU time.
     Off,
-    /// CPU time has a limit, relative to [`Part::Off`].
     Sampled,
-    /// CPU time has a limit, relative to [`Part::Off`].
     Secured,
     /// The collector is down. Latency and throughput are compared with [`Part::Sampled`].
     Outage,
@@ -62,7 +60,7 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// The settings also override OpenTelemetry variables that this process has inherited.
+    /// The settings also override inherited OpenTelemetry variables.
     pub(super) fn environment(
         &self,
         endpoint: Option<&str>,

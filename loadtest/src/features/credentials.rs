@@ -12,7 +12,6 @@ pub(super) const TENANT: &str = "loadtest";
 
 const LIFETIME: u64 = 86_400;
 
-/// Dropping the credentials stops the token's authorization server.
 pub(super) struct Credentials {
     token: String,
     settings: Environment,

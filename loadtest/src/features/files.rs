@@ -1,5 +1,3 @@
-//! The files of a case's server, deleted on drop.
-
 use std::fs;
 use std::time::Duration;
 

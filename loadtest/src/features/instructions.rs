@@ -1,5 +1,5 @@
-//! Counts the instructions of a call with callgrind, without those of the kernel. The counts repeat to within
-//! about 1% on a busy machine. One client calls at a time, so each call wakes the server.
+//! Counts a call's instructions with callgrind, without those of the kernel. The counts repeat to within about 1%,
+//! even on a busy machine. One client calls at a time, so each call wakes the server.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -22,7 +22,7 @@ use crate::servers::collector::Collector;
 use crate::servers::spawned::Spawned;
 use crate::target::Target;
 
-/// Calls before the count, which thus excludes one-time work.
+/// These calls exclude one-time work from the count.
 const WARM_UP: u64 = 300;
 
 const CALLS: u64 = 1000;
@@ -45,7 +45,6 @@ struct Counted {
     #[serde(skip)]
     part: Part,
     instructions_per_call: u64,
-    /// Instructions per call beyond those of the case without features.
     more: Option<i64>,
     times_off: Option<f64>,
 }
@@ -133,7 +132,6 @@ async fn control(command: &str, pid: u32) -> anyhow::Result<()> {
     control
         .args([command, &pid.to_string()])
         .stdout(Stdio::null());
-    // Blocks until the server has carried out the command.
     let ran = tokio::task::spawn_blocking(move || control.output()).await?;
     let ran = ran.context("could not start callgrind_control, which comes with valgrind")?;
     ensure!(
@@ -157,7 +155,7 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // Ignores an error, which leaves files in the system's temporary directory.
+        // An error leaves files in the temporary directory.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

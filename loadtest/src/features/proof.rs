@@ -16,7 +16,7 @@ use crate::target::Target;
 
 const WRONG_ARGUMENTS: &str = r#""name":"echo","arguments":{"text":7}"#;
 
-/// Text of Shoal's validation. Without it, the tool refuses wrong arguments in other words.
+/// Without Shoal's validation, the tool refuses in other words.
 const REFUSED_BY_SHOAL: &str = "Invalid arguments for tool";
 
 /// `admin` is the admin port, if the server is a single process.

@@ -2,10 +2,8 @@ use std::io::Write;
 
 use tempfile::NamedTempFile;
 
-/// A tool that may be called once per hour.
 pub(super) const RARE: &str = "echo_once";
 
-/// Quotas that are high enough for the measured calls.
 const QUOTAS: &str = r#"
 [[quotas]]
 name = "addresses"
@@ -30,7 +28,6 @@ per = "all"
 rate = "100000/s"
 "#;
 
-/// The configuration file with the quotas, deleted on drop.
 pub(super) struct Quotas(NamedTempFile);
 
 impl Quotas {

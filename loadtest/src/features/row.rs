@@ -15,7 +15,7 @@ pub(super) struct Row {
     #[serde(skip)]
     pub(super) part: Part,
     pub(super) cpu_us_per_call: Measured,
-    /// Ratios to the reference row, each within one round, so that a slow minute affects both rows.
+    /// Ratios within one round, so that a slow minute affects both rows.
     pub(super) times_off: Option<Measured>,
     /// Median difference to the reference row of the same round.
     pub(super) more_us: Option<f64>,
@@ -52,7 +52,6 @@ impl Measured {
 }
 
 impl Row {
-    /// Whether two rows differ only in their features.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
         (self.mode, self.deployment) == (other.mode, other.deployment)
     }

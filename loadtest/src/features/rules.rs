@@ -1,6 +1,5 @@
 use super::credentials::TENANT;
 
-/// A demo tool that the rules hide.
 pub(super) const HIDDEN: &str = "add";
 
 const OTHERS: [&str; 7] = [
@@ -13,8 +12,8 @@ const OTHERS: [&str; 7] = [
     "write_log",
 ];
 
-/// Returns ten rules, a realistic number. The rule that allows the measured calls has a condition
-/// on the claims or, without `claims`, on the tool.
+/// Ten rules are a realistic number. The rule that allows the measured calls has a condition on the
+/// claims or, without `claims`, on the tool.
 pub(super) fn rules(claims: bool) -> String {
     let condition = if claims {
         format!("has(claims.tenant) && claims.tenant == '{TENANT}'")

@@ -16,7 +16,7 @@ use crate::servers::collector::{Collector, Conduct};
 use crate::servers::get::get;
 use crate::servers::spawned::{Environment, Spawned};
 
-/// How often this program reads the metrics, so often that short rounds include a reading.
+/// The metrics are read so often that short rounds include a reading.
 const READ_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ pub(super) struct Spans {
     pub(super) lost: Option<u64>,
 }
 
-/// Measures a case once. Fails if its features do not work, for example if spans are missing.
+/// Fails if the case's features do not work.
 pub(super) async fn turn(
     case: &Case,
     options: &Options,
@@ -132,8 +132,8 @@ impl Running {
     }
 }
 
-/// Keeps the generator's thread awake. In a virtual machine, waking the thread costs the server
-/// more than the rest of an answer, and a slow server would have to wake it more often.
+/// In a virtual machine, waking the generator's thread costs the server more than the rest of an
+/// answer, and a slow server would wake it more often.
 async fn stay_awake() -> Infallible {
     loop {
         tokio::task::yield_now().await;

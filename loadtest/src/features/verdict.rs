@@ -19,7 +19,6 @@ const MOST_NOISE: f64 = 0.25;
 pub(super) enum Verdict {
     Held,
     NotHeld,
-    /// The rounds differ too much for a decision.
     TooNoisy,
 }
 
@@ -47,7 +46,6 @@ enum Finding {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Change {
     times_healthy: f64,
-    /// The greater noise of the two cases.
     noise: f64,
 }
 
@@ -71,8 +69,7 @@ pub(super) fn judge(rows: &[Row]) -> Vec<Judgement> {
     judged.collect()
 }
 
-/// Compares the rounds with the limit. If the rounds lie on both sides of the limit, only a
-/// significant sign test decides.
+/// If the rounds lie on both sides of the limit, only a significant sign test decides.
 fn cost(times_off: &Measured) -> (Finding, Verdict) {
     let rounds = || times_off.rounds.iter().copied();
     let held = rounds().filter(|times| *times < MOST_TIMES_OFF).count();
@@ -92,11 +89,10 @@ fn cost(times_off: &Measured) -> (Finding, Verdict) {
     (finding, verdict)
 }
 
-/// Returns the probability that by chance at most `few` of all rounds lie on a given side of the
-/// limit.
+/// The probability that by chance at most `few` rounds lie on a given side of the limit.
 fn by_chance(many: usize, few: usize) -> f64 {
     let rounds = many + few;
-    // The number of ways to choose `chosen` of the rounds, a binomial coefficient.
+    // The binomial coefficient of `chosen` rounds.
     let mut ways = 1.0;
     let mut all = 0.0;
     for chosen in 0..=few {

@@ -34,7 +34,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Starts the callers, which together make `rate` calls per second.
+    /// Together, the callers make `rate` calls per second.
     pub(super) async fn start(
         urls: &[String],
         mode: Mode,
@@ -96,8 +96,7 @@ struct Caller {
 }
 
 impl Caller {
-    /// Makes the calls on schedule. If a slow answer delays the next call, that call's latency
-    /// counts from its due time.
+    /// If a slow answer delays the next call, that call's latency counts from its due time.
     async fn run(mut self, first: Instant, every: Duration, mut stopped: watch::Receiver<bool>) {
         let mut due = first;
         for call in 0_u64.. {
@@ -107,8 +106,7 @@ impl Caller {
                 _ = stopped.wait_for(|stopped| *stopped) => return,
                 () = sleep_until(due) => {}
             }
-            // A call that waited for the timer counts from now, because timers are up to a
-            // millisecond late, which is not the server's fault.
+            // Timers are up to a millisecond late, which is not the server's fault.
             let began = if waited { Instant::now() } else { due };
             let outcome = timeout(CALL_TIMEOUT, self.call(call)).await;
             let outcome = outcome

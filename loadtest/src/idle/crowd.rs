@@ -17,10 +17,9 @@ use crate::failure::Failure;
 use crate::mcp::client::Client;
 use crate::target::Target;
 
-/// Number of streams that open at the same time. More would overflow a server's accept queue.
+/// More streams at once would overflow a server's accept queue.
 const OPENING: usize = 48;
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
-/// How much later than due a sign of life may come.
 const LATE: Duration = Duration::from_secs(1);
 const SAY_EVERY: Duration = Duration::from_millis(250);
 pub(super) const OTHER_FILES: u64 = 100;
@@ -116,8 +115,7 @@ impl Member {
         summary
     }
 
-    /// Opens a session, and its stream. Returns `None` for a bare session, which needs no
-    /// connection.
+    /// `None` for a bare session, which needs no connection.
     async fn start(&self) -> Result<Option<Reply>, Failure> {
         let source = source::address(self.number, self.target.address.ip());
         // Resetting avoids one TIME_WAIT per stream.

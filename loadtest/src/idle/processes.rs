@@ -14,7 +14,6 @@ use crate::mcp::Mode;
 /// Maximum streams of one process. A lower limit of open files reduces it.
 pub(super) const SHARE: usize = 10_000;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Maximum time without progress while streams open.
 const STUCK: Duration = Duration::from_secs(60);
 const EACH: Duration = Duration::from_millis(20);
 
@@ -28,7 +27,6 @@ pub(super) struct Wanted {
     pub(super) keep_alive: Duration,
 }
 
-/// Dropping the crowd closes all streams.
 pub(super) struct Crowd {
     shares: Vec<Share>,
 }

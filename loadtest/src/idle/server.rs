@@ -36,7 +36,7 @@ impl Server {
         }
     }
 
-    /// Starts bare axum in as many processes as `streams` need.
+    /// Starts as many processes of bare axum as `streams` need.
     pub(super) fn floor(streams: usize) -> anyhow::Result<Self> {
         let started = (0..streams.div_ceil(SHARE).max(1))
             .map(|_| Spawned::own(&["serve-floor"], None))

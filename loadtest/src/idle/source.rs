@@ -4,8 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 const PER_ADDRESS: usize = 4_000;
 
-/// Returns the loopback address from which a stream connects. `None` for IPv6, which has only one.
-/// The first address is left for the calls.
+/// `None` for IPv6, which has only one loopback address. The first address is left for the calls.
 pub(super) fn address(number: usize, server: IpAddr) -> Option<IpAddr> {
     if !server.is_ipv4() {
         return None;

@@ -39,7 +39,6 @@ pub(super) struct Summary {
     /// Keep-alives that had not come when the next one was due.
     pub(super) missed: u64,
     pub(super) example: Option<String>,
-    /// Opening times with their counts.
     pub(super) opening_ms: Vec<(u64, u64)>,
     /// Times between signs of life, with their counts.
     pub(super) between_ms: Vec<(u64, u64)>,

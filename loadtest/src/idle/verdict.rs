@@ -5,15 +5,15 @@ use super::server::Server;
 use crate::cli;
 use crate::outcome::{Outcome, Verdict};
 
-/// Limit for an edge's memory per stream: what bare axum needs with hyper's default buffers. A
-/// measured floor that is higher replaces this limit.
+/// Bare axum's memory per stream with hyper's default buffers. A higher measured floor replaces
+/// this limit.
 const EDGE_KIB: f64 = 18.6;
 const EDGE_AIM_KIB: f64 = 12.0;
 const SESSION_KIB: f64 = 1.5;
 const REDIS_KIB: f64 = 1.0;
 /// Up to this much, a stream counts as costing nothing.
 const NOTHING_KIB: f64 = 0.1;
-/// With fewer streams, there is no verdict, because the allocator's pages dominate.
+/// With fewer streams, the allocator's pages dominate.
 const ENOUGH: usize = 2_000;
 const CROWD: usize = 20_000;
 const CROWD_HOLD: Duration = Duration::from_secs(300);

@@ -39,7 +39,7 @@ impl Caller {
         }
     }
 
-    /// After an error, do not use the session again, because its state may be outdated.
+    /// After an error, the session's state may be outdated.
     pub(super) async fn call(&mut self, kind: Kind, echo: &Echo) -> Result<(), Failure> {
         self.calls += 1;
         match kind {

@@ -9,7 +9,7 @@ use super::stage::Stages;
 use super::tally::record;
 use crate::failure::Failure;
 
-/// Maximum sessions of the churn at the same time. Further ones wait, and count as behind schedule.
+/// Further sessions wait, and count as behind schedule.
 pub(super) const WORKERS: usize = 128;
 
 pub(super) struct Churn {

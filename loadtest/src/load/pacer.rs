@@ -1,5 +1,4 @@
-//! The next free session takes the oldest due call. While all sessions are busy, calls wait, and their latency counts
-//! from the due time.
+//! The next free session takes the oldest due call, whose latency counts from the due time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -69,8 +68,8 @@ impl Pacer {
         pacer
     }
 
-    /// Waits for a due call, and returns its due time. `None` at the end; calls that still wait
-    /// stay unsent. Cancellation safe.
+    /// Returns the call's due time. `None` at the end; calls that still wait stay unsent.
+    /// Cancellation safe.
     pub(super) async fn next(&self) -> Option<Instant> {
         self.permits.acquire().await.ok()?.forget();
         let number = self.begun.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Checks before a run that it is possible, so that an impossible run fails at once with a reason.
+//! Checks in advance, so that an impossible run fails at once with a reason.
 
 use anyhow::{Context, ensure};
 use serde::Deserialize;

@@ -17,8 +17,7 @@ impl Ramp {
         self.from.max(self.to)
     }
 
-    /// Returns the value of a step. The first step has the start value, the last step the end
-    /// value.
+    /// The first step has the start value, the last step the end value.
     pub(crate) fn at(self, step: usize, steps: usize) -> f64 {
         if steps < 2 {
             return self.from;

@@ -92,7 +92,7 @@ impl Session {
         }
     }
 
-    /// Waits for the next call, and returns its due time. `None` at the end of the run.
+    /// Returns the call's due time. `None` at the end of the run.
     async fn turn(&self) -> Option<Instant> {
         let now = Instant::now();
         let joins = self.stages.joins(self.number, now)?;

@@ -1,5 +1,3 @@
-//! Clients that request a long stream and read it slowly, or only at the end of the run.
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +8,7 @@ use super::session::Common;
 use crate::connection::Reply;
 use crate::failure::Failure;
 
-/// Steps of a stream: more than the connection's buffers hold.
+/// A stream has more steps than the connection's buffers hold.
 const STEPS: usize = 10_000;
 
 const PAUSE: Duration = Duration::from_millis(100);
@@ -45,7 +43,6 @@ impl SlowReader {
             mut watch,
         } = started
             .unwrap_or_else(|_| Err(Failure::Transport(format!("no answer ({})", mode.name()))))?;
-        // Every second client reads nothing before the end.
         let mut whole = Ok(());
         if self.number.is_multiple_of(2) {
             sleep_until(self.until.into()).await;

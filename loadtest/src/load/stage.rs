@@ -1,5 +1,3 @@
-//! The parts of a run: the warm-up, then one stage, or several if something changes.
-
 use std::time::{Duration, Instant};
 
 use super::ramp::Ramp;
@@ -93,8 +91,7 @@ impl Stages {
         self.began + last.start + last.length
     }
 
-    /// Returns when a session joins: now, or at the start of a later stage. `None` if it makes no
-    /// more calls.
+    /// `None` if the session makes no more calls.
     pub(super) fn joins(&self, number: usize, now: Instant) -> Option<Instant> {
         let from = self.at(now)?;
         let index = (from..self.all.len()).find(|&index| self.all[index].sessions > number)?;

@@ -9,7 +9,7 @@ use crate::outcome::Violation;
 
 const LONGEST_NS: u64 = 600_000_000_000;
 
-/// Shorter delays count as on time, because they come from the system's timers.
+/// Shorter delays come from the system's timers.
 pub(super) const LATE: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Clone, Copy)]
@@ -93,8 +93,7 @@ impl Tally {
 
     pub(super) fn sent(&self, waited: Duration, sessions: usize) {
         let mut counts = self.counts();
-        // If most other sessions are free, a call is late only because the generator lacks CPU
-        // time.
+        // With free sessions, a call is late only because the generator lacks CPU time.
         let others = sessions.saturating_sub(1) as u64;
         if waited > LATE && counts.in_flight * 2 < others {
             counts.late += 1;
@@ -102,7 +101,7 @@ impl Tally {
         counts.in_flight += 1;
     }
 
-    /// Notes the end of a call. Its latency counts unless it `failed`.
+    /// Latency counts unless the call `failed`.
     pub(super) fn ended(&self, kind: usize, stage: usize, times: Times, failed: bool) {
         let mut counts = self.counts();
         counts.in_flight = counts.in_flight.saturating_sub(1);
@@ -124,7 +123,6 @@ impl Tally {
         }
     }
 
-    /// Notes a call that was not sent, and was late by at least `waited`.
     pub(super) fn unsent(&self, stage: usize, waited: Duration) {
         let mut counts = self.counts();
         record(&mut counts.stages[stage].from_due, waited);
@@ -133,7 +131,7 @@ impl Tally {
         }
     }
 
-    /// Returns whether the failure was only a temporary refusal.
+    /// Whether the failure was only a temporary refusal.
     pub(super) fn failed(&self, what: &str, failure: &Failure) -> bool {
         let kind = match failure {
             Failure::Status {

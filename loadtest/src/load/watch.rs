@@ -10,7 +10,6 @@ use crate::outcome::Series;
 
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Samples that cover a shorter time are dropped.
 const LEAST_S: f64 = 0.05;
 
 const SERIES: [(&str, &str); 6] = [
@@ -32,7 +31,6 @@ pub(super) struct Watch<'a, P> {
 
 pub(super) struct Seen {
     pub(super) series: Vec<Series>,
-    /// The readings at the end of the warm-up and at the end of the run.
     pub(super) measured: (Reading, Reading),
 }
 

@@ -1,5 +1,3 @@
-//! A client makes its requests one by one on one keep-alive connection.
-
 use std::net::IpAddr;
 
 use http::HeaderValue;
@@ -17,7 +15,6 @@ pub(crate) struct Client {
     target: Target,
     /// `None` for a modern client.
     session: Option<legacy::Session>,
-    /// `None` after an exchange failed or was abandoned.
     connection: Option<Connection>,
     /// Opened on demand, for answers to the server while an exchange is open.
     side: Option<Connection>,
@@ -28,7 +25,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Connects without capabilities. In the legacy era, initialises the session.
+    /// In the legacy era, initialises the session.
     pub(crate) async fn open(
         target: &Target,
         mode: Mode,
@@ -83,7 +80,6 @@ impl Client {
         self.session.as_ref()
     }
 
-    /// Replaces the connection by one with a small receive buffer.
     pub(crate) async fn narrow(&mut self) -> Result<(), Failure> {
         let connection = Connection::open_narrow(&self.target, self.goodbye).await?;
         self.connection = Some(connection);
@@ -129,7 +125,6 @@ impl Client {
         self.connect().await?.send(request).await
     }
 
-    /// Sends a request, and passes the result to `check`.
     pub(crate) async fn request<T>(
         &mut self,
         method: &'static str,
@@ -141,7 +136,7 @@ impl Client {
             .await
     }
 
-    /// Like `request`, and passes messages before the response to `watch`.
+    /// Passes messages before the response to `watch`.
     pub(crate) async fn request_watched<T>(
         &mut self,
         method: &'static str,
@@ -172,7 +167,6 @@ impl Client {
         .await
     }
 
-    /// Opens the standalone stream, or `subscriptions/listen` without resources.
     pub(crate) async fn listen(mut self) -> Result<Reply, Failure> {
         match self.session.as_ref().map(|session| session.listen(None)) {
             Some(request) => self.connect().await?.send(request).await,
@@ -188,7 +182,7 @@ impl Client {
         self.connection = reply.into_connection();
     }
 
-    /// Answers a legacy server's request while the exchange stays open. Both arguments are JSON.
+    /// The exchange stays open. Both arguments are JSON.
     pub(crate) async fn answer(&mut self, id: &str, result: &str) -> Result<(), Failure> {
         let session = self.session.as_ref();
         let session = session.expect("only a legacy server sends requests");

@@ -1,5 +1,3 @@
-//! Requests of revision 2025-11-25.
-
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header};
 use http_body_util::Full;
@@ -13,7 +11,7 @@ pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-i
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// A legacy client's session. If the server sends no session ID, the client omits it too.
+/// If the server sends no session ID, the client omits the header too.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
     target: Target,

@@ -1,5 +1,5 @@
-//! Parses `text/event-stream` by the WHATWG grammar, but also reports blocks with only an `id` or a `retry`: MCP primes
-//! streams with them, and clients resume from their IDs.
+//! Parses `text/event-stream` by the WHATWG grammar, but also reports blocks with only an `id` or a `retry`, with
+//! which MCP primes streams.
 
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ pub(crate) struct Parser {
     partial: Vec<u8>,
     block: Block,
     ready: VecDeque<Event>,
-    /// Whether the last chunk ended in CR. If so, an LF that follows belongs to that CR.
+    /// After a chunk that ended in CR, a leading LF belongs to that CR.
     swallow_line_feed: bool,
     past_first_line: bool,
 }
@@ -85,7 +85,6 @@ impl Parser {
 impl Block {
     fn field(&mut self, line: &[u8]) {
         let (name, value) = match line.iter().position(|&byte| byte == b':') {
-            // A comment, usually a keep-alive.
             Some(0) => return,
             Some(colon) => (&line[..colon], &line[colon + 1..]),
             None => (line, &b""[..]),

@@ -1,5 +1,3 @@
-//! Verified calls of the demo server's tools.
-
 use std::time::Duration;
 
 use http::HeaderValue;
@@ -60,12 +58,10 @@ pub(crate) struct Journey {
     /// The last message is the answer.
     pub(crate) messages: Vec<Instant>,
     pub(crate) resumes: usize,
-    /// Resumes that were refused with 429 or 503.
     pub(crate) refusals: usize,
 }
 
-/// If the call's stream breaks, resumes the stream at each of `targets` in turn. Reports faults to
-/// `findings`.
+/// Resumes a broken stream at each of `targets` in turn. Reports faults to `findings`.
 pub(crate) async fn long_job(
     client: &mut Client,
     job: Job,
@@ -107,7 +103,7 @@ struct Call {
 }
 
 impl Call {
-    /// Reads to the answer, over resumed streams if needed. Returns the first stream if it did not break.
+    /// Returns the first stream if it did not break.
     async fn see_through(
         &mut self,
         mut reply: Reply,
@@ -130,7 +126,7 @@ impl Call {
         }
     }
 
-    /// Reads the stream, and returns whether the server ended it cleanly.
+    /// Returns whether the server ended the stream cleanly.
     async fn read(&mut self, reply: &mut Reply) -> bool {
         loop {
             match timeout_at(self.deadline, reply.next()).await {
@@ -189,8 +185,7 @@ impl Call {
     }
 }
 
-/// Opens a stream on its own connection, which is reset on drop, because many orderly closes would
-/// use up the ports.
+/// The stream's connection is reset on drop, because many orderly closes would use up the ports.
 pub(crate) async fn listen(
     session: &legacy::Session,
     target: &Target,

@@ -70,7 +70,7 @@ pub(crate) struct Costs {
 }
 
 impl Each {
-    /// `fit` has the base cost per second first, then the coefficients of [`COUNTED`].
+    /// In `fit`, the base cost per second precedes the coefficients of [`COUNTED`].
     fn of_fit(fit: &[f64]) -> Self {
         let of = |what| {
             let at = COUNTED.iter().position(|counted| *counted == what);
@@ -128,8 +128,7 @@ impl Costs {
     }
 }
 
-/// Returns the memory of each idle process, and its growth by a session and by a stream, measured
-/// with `crowd` of each.
+/// Returns an idle process's memory, and its growth by a session and by a stream, measured with `crowd` of each.
 pub(crate) fn memory(held: &[f64], sessions: &[f64], streams: &[f64], crowd: f64) -> Memory {
     let each = |grown: f64| (grown.max(0.0) / crowd * 100.0).round() / 100.0;
     let of = |at: usize| Held {

@@ -116,7 +116,7 @@ impl Load {
 }
 
 impl Each {
-    /// Multiplies counts by costs, without the base cost per second.
+    /// Excludes the base cost per second.
     fn times(&self, cost: &Self) -> f64 {
         self.legacy * cost.legacy
             + self.modern * cost.modern

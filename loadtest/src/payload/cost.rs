@@ -36,7 +36,6 @@ pub(super) async fn measure(
         .iter()
         .filter(|(case, _)| !(options.no_cluster && case.starts_with("cluster")));
     let cases: Vec<_> = wanted.copied().collect();
-    // CPU time per call in µs, by size, case and round.
     let mut rounds = vec![vec![Vec::new(); cases.len()]; options.sizes.len()];
     for round in 1..=options.rounds {
         for (size, rounds) in options.sizes.iter().zip(&mut rounds) {
@@ -75,7 +74,7 @@ pub(super) async fn measure(
                 Better::Lower,
             );
             if *case != "floor" {
-                // Compares costs of the same round, so that a slow minute affects both.
+                // Within the same round, a slow minute affects both costs.
                 let ratios = cost.iter().zip(floor).map(|(cost, floor)| cost / floor);
                 super::judge(outcome, case, size, median(ratios));
             }

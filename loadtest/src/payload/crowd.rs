@@ -80,7 +80,7 @@ impl Plan<'_> {
     }
 }
 
-/// Makes all clients call at once, several times. Returns the number of refusals.
+/// Returns the number of refusals.
 async fn storm(
     target: &Target,
     clients: usize,
@@ -113,7 +113,6 @@ async fn calls(mut client: Client, text: &str, refused: &AtomicU64) -> Result<()
         let answered = timeout(CALL_TIMEOUT, echo(&mut client, "echo", text)).await;
         match answered {
             Ok(Ok(())) => made += 1,
-            // A clear refusal is a correct answer to overload.
             Ok(Err(Failure::Status {
                 status: 429 | 503,
                 retry_after_s,

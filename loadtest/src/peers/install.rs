@@ -9,13 +9,13 @@ use super::{Peer, Registry};
 const STEP_TIMEOUT: Duration = Duration::from_secs(900);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// File that marks a complete installation, and contains the text of the peer's files.
+/// Marks a complete installation, and contains the text of the peer's files.
 const STAMP: &str = "installed";
 
 /// Installs the peer, unless the same files are installed. Blocks.
 pub(crate) fn install(peer: &Peer, peers: &Path, progress: impl Fn(&str)) -> Result<(), String> {
     let home = peer.home(peers);
-    // Compares all files, because a changed source needs a new build.
+    // A changed source needs a new build.
     let stamp: String = peer.files.iter().map(|(_, text)| *text).collect();
     if fs::read_to_string(home.join(STAMP)).is_ok_and(|installed| installed == stamp) {
         return Ok(());
@@ -30,7 +30,7 @@ pub(crate) fn install(peer: &Peer, peers: &Path, progress: impl Fn(&str)) -> Res
         .map_err(|cause| format!("could not write to {}: {cause}", home.display()))
 }
 
-/// Empties the directory, because leftovers may not match the files.
+/// Leftovers may not match the files.
 fn write_files(peer: &Peer, home: &Path) -> std::io::Result<()> {
     match fs::remove_dir_all(home) {
         Err(cause) if cause.kind() != ErrorKind::NotFound => return Err(cause),

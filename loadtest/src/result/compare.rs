@@ -213,7 +213,6 @@ impl fmt::Display for Comparison {
         for line in &lines {
             let mut text = String::new();
             for (place, (cell, width)) in line.iter().zip(&widths).enumerate() {
-                // Text is aligned left, numbers right.
                 let cell = match place {
                     0 => format!("{cell:<width$}"),
                     _ if place % 2 == 1 && place > 1 => format!("  {cell:<width$}"),

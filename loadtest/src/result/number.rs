@@ -1,4 +1,3 @@
-/// Formats a value with three significant digits and separated thousands.
 pub(super) fn short(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();
@@ -34,7 +33,6 @@ pub(super) fn short(value: f64) -> String {
     }
 }
 
-/// Returns a quantile's name, such as `p99.9` or `max`.
 pub(super) fn quantile(at: f64) -> String {
     match at {
         0.0 => "min".to_owned(),

@@ -148,7 +148,7 @@ fn judged(outcome: &Outcome) -> String {
 
 fn figures(outcome: &Outcome) -> String {
     let mut html = String::from("<ul class=\"cards\">");
-    // Puts figures that can be better or worse first, because readers look for them.
+    // Readers look for figures that can be better or worse.
     let (judged, described): (Vec<_>, Vec<_>) = outcome
         .figures
         .iter()

@@ -14,7 +14,6 @@ const BELOW: f64 = 40.0;
 const ABOVE: f64 = 18.0;
 const RIGHT: f64 = 16.0;
 
-/// Number of line styles. Further lines reuse them.
 pub(super) const KINDS: usize = 6;
 
 /// Lines with at most this many points have marks.

@@ -48,7 +48,7 @@ impl Scale {
         Self::Log(least, if most > least { most } else { least * 10.0 })
     }
 
-    /// Returns the position of a value: 0 at the beginning of the scale, 1 at its end, clamped.
+    /// 0 is the beginning of the scale, 1 its end. Clamped.
     pub(super) fn place(self, value: f64) -> f64 {
         let place = match self {
             Self::Linear(from, to) => (value - from) / (to - from),
@@ -69,7 +69,7 @@ impl Scale {
                     .collect()
             }
             Self::Log(from, to) => {
-                // If there are few decades, each has room for more than one tick.
+                // A few decades have room for more than one tick each.
                 let digits: &[f64] = if to / from < 2e3 {
                     &[1.0, 2.0, 5.0]
                 } else {
@@ -91,7 +91,7 @@ impl Scale {
     }
 }
 
-/// Returns a round distance that divides `length` into four to eight parts.
+/// Divides `length` into four to eight round parts.
 fn step(length: f64) -> f64 {
     let decade = 10_f64.powf((length / 4.0).log10().floor());
     let steps = [5.0, 2.0, 1.0].map(|digit| digit * decade);

@@ -1,5 +1,3 @@
-//! Converts the result of `table` to figures, so that two runs can be compared.
-
 use serde_json::Value;
 
 use crate::outcome::{Better, Outcome, Violation};

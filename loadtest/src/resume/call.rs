@@ -15,10 +15,9 @@ use crate::mcp::sse::Event;
 
 const CALL_GRACE: Duration = Duration::from_secs(30);
 
-/// How long the client reads on after the response, to detect superfluous messages.
+/// The client reads on after the response, to detect superfluous messages.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// How long after the planned end of its job a call has certainly ended.
 const PAST_THE_END: Duration = Duration::from_millis(500);
 
 /// The pause before a resume if the server ended the stream early and named none.
@@ -42,7 +41,7 @@ pub(super) struct Call<'a> {
     began: Instant,
     last_id: Option<String>,
     retry: Option<Duration>,
-    /// The events' IDs, and digests of their data, to compare with a replay.
+    /// The events' IDs and digests of their data.
     record: Vec<(String, u64)>,
 }
 
@@ -132,7 +131,7 @@ impl<'a> Call<'a> {
         self.began + self.job.length() + CALL_GRACE
     }
 
-    /// Reads to the answer, over resumed streams if needed. Returns the first stream if it did not break.
+    /// Returns the first stream if it did not break.
     async fn see_through(&mut self, mut reply: Reply) -> Option<Reply> {
         let mut resumes = 0;
         loop {
@@ -155,8 +154,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Reads until the answer, the cut, or the stream's end. The cut waits for the first event ID,
-    /// without which the client cannot resume.
+    /// The cut waits for the first event ID, without which the client cannot resume.
     async fn read(&mut self, reply: &mut Reply, cut: Cut) -> Ended {
         let opened = Instant::now();
         let mut events = 0;

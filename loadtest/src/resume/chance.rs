@@ -65,7 +65,7 @@ impl Chance {
         }
     }
 
-    /// Draws how many calls a session makes. Some sessions last for the whole run.
+    /// Some sessions last for the whole run.
     pub(crate) fn session_calls(&mut self) -> usize {
         if self.dice.random_bool(0.5) {
             usize::MAX
@@ -98,8 +98,8 @@ impl Chance {
         }
     }
 
-    /// Draws how long a dropped connection stays open and unread, like a path that failed silently.
-    /// `None` closes it at once.
+    /// A dropped connection stays open and unread, like a path that failed silently. `None` closes
+    /// it at once.
     pub(crate) fn half_open(&mut self) -> Option<Duration> {
         let half_open = self.dice.random_bool(0.2);
         half_open.then(|| self.up_to(Duration::from_millis(1500)))

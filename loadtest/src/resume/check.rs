@@ -57,7 +57,7 @@ impl CallCheck {
                     _ => self.find(Violation::Stray, quote(data)),
                 }
             }
-            // Ignores other notifications, because the server may send log messages and the like.
+            // The server may send log messages and the like.
             Some(_) => {}
         }
     }
@@ -71,7 +71,6 @@ impl CallCheck {
         self.findings.push(Finding::new(violation, detail));
     }
 
-    /// Reports missing messages as lost.
     pub(crate) fn finish(mut self) -> Vec<Finding> {
         let steps = self.reported.len();
         let missing: Vec<usize> = (1..=steps)

@@ -22,7 +22,6 @@ pub(super) struct Life {
     pub(super) targets: Arc<[Target]>,
     pub(super) tally: Arc<Tally>,
     pub(super) chance: Chance,
-    /// The time after which no call begins.
     pub(super) until: Instant,
     pub(super) has_counter: bool,
 }

@@ -52,7 +52,7 @@ impl Samples {
     }
 }
 
-/// Returns the slope by least squares, or 0 if the points do not determine it.
+/// 0 if the points do not determine the slope.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let count = points.len() as f64;
     let mean_x = points.iter().map(|(x, _)| x).sum::<f64>() / count;

@@ -33,7 +33,7 @@ pub(super) async fn replay(
         }
     };
     session.tally.count(|counts| counts.replays += 1);
-    // Skips empty events, which only prime a stream.
+    // Empty events only prime a stream.
     let empty = digest("");
     for expected in record[from + 1..].iter().filter(|(_, data)| *data != empty) {
         let came = next(&mut reply, deadline).await;
@@ -48,7 +48,7 @@ pub(super) async fn replay(
     }
 }
 
-/// Returns the next event with data. `None` if none comes in time.
+/// `None` if no event with data comes in time.
 async fn next(reply: &mut Reply, deadline: Instant) -> Option<(String, u64)> {
     loop {
         let event = timeout_at(deadline, reply.next()).await.ok()?.ok()??;

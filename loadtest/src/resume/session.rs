@@ -53,7 +53,7 @@ impl Session {
         ids.insert(id)
     }
 
-    /// Opens a stream. Retries until `deadline` while the server is away or busy.
+    /// Retries until `deadline` while the server is away or busy.
     pub(super) async fn listen(
         &self,
         last_event_id: Option<&str>,

@@ -75,8 +75,7 @@ impl Listener {
             }
             let pause = match self.chance.pause() {
                 Pause::For(time) => time,
-                // This stream has no end to wait for, so the client stays away for a random
-                // listening time.
+                // The standalone stream has no end to wait for.
                 Pause::PastTheEnd => self.chance.listening_time(),
             };
             tokio::time::sleep(pause).await;

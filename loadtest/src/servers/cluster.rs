@@ -1,5 +1,3 @@
-//! Shoal as a cluster: Redis, session nodes, edges and workers, each in its own process.
-
 pub(crate) mod member;
 pub(crate) mod redis;
 
@@ -62,7 +60,6 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Starts one process of each role, pinned to `core`.
     pub(crate) fn start(
         shoal: &Path,
         core: Option<usize>,
@@ -71,8 +68,8 @@ impl Cluster {
         Self::start_as(shoal, core, &Shape::smallest(environment))
     }
 
-    /// Starts a cluster, and waits until every process knows the others, because earlier sessions
-    /// would all go to the first nodes. Blocks.
+    /// Waits until every process knows the others: earlier sessions would all go to the first
+    /// nodes. Blocks.
     pub(crate) fn start_as(
         shoal: &Path,
         core: Option<usize>,
@@ -159,7 +156,7 @@ impl Cluster {
         self.members.iter_mut().find(|one| one.role == role)
     }
 
-    /// Returns the process IDs, that of Redis last.
+    /// The process ID of Redis is last.
     pub(crate) fn pids(&self) -> Vec<u32> {
         let members = self.members.iter().map(Member::pid);
         members.chain([self.redis_process.id()]).collect()
@@ -223,7 +220,7 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         // Redis ends last, because the others depend on it.
         self.members.clear();
-        // Redis may have ended already. If not, it must not outlive the measurement.
+        // Redis may have ended already.
         let _ = self.redis_process.kill();
         let _ = self.redis_process.wait();
     }

@@ -27,8 +27,8 @@ pub(crate) enum Conduct {
     Hangs,
 }
 
-/// A collector of telemetry. Its thread belongs to this process, so that its CPU time does not
-/// count as the server's.
+/// The collector's thread belongs to this process, so that its CPU time does not count as the
+/// server's.
 pub(crate) struct Collector {
     /// The value for `telemetry.endpoint`.
     pub(crate) endpoint: String,
@@ -39,7 +39,6 @@ pub(crate) struct Collector {
 enum Running {
     /// Holds the port without listening.
     Refusing { _taken: TcpSocket },
-    /// The thread ends when the sender is dropped.
     Thread {
         stop: Option<oneshot::Sender<()>>,
         thread: Option<JoinHandle<()>>,
@@ -91,7 +90,7 @@ fn listening(
     let thread = std::thread::Builder::new().name("collector".to_owned());
     let thread = thread.spawn(move || {
         if let Some(core) = core {
-            // Ignores an error: without its own core, the collector disturbs the measurement only slightly.
+            // Without its own core, the collector disturbs the measurement only slightly.
             let _ = affinity::pin(core);
         }
         runtime.block_on(async {
@@ -127,7 +126,7 @@ impl Drop for Collector {
         if let Running::Thread { stop, thread } = &mut self.running {
             drop(stop.take());
             if let Some(thread) = thread.take() {
-                // Ignores a panic, which has already been reported.
+                // A panic has already been reported.
                 let _ = thread.join();
             }
         }

@@ -1,6 +1,5 @@
 //! The floor is the least work of an HTTP server in Rust that answers an echo call: typed serde
-//! over bare axum, without checking MCP. A real server's CPU time divided by the floor's is the
-//! price of the protocol and the architecture. The floor's progress events have the same bytes as
+//! over bare axum, without checking MCP. The floor's progress events have the same bytes as
 //! Shoal's. A call of `echo_slowly` is a task that has ended at the first poll.
 
 mod progress;
@@ -92,7 +91,6 @@ pub(crate) async fn serve(listen: SocketAddr) -> anyhow::Result<()> {
     .await
 }
 
-/// Serves an open stream at the least cost.
 async fn silence() -> impl IntoResponse {
     let events = pending::<Result<Event, Infallible>>();
     Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))

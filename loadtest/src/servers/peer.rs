@@ -1,5 +1,3 @@
-//! The peer: an echo server on the official Rust SDK, in each of its configurations.
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +21,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) async fn serve(listen: SocketAddr, options: Options) -> anyhow::Result<()> {
-    // Shared, because the SDK asks for a service for each session or stateless request.
+    // The SDK asks for a service for each session or stateless request.
     let tools = Arc::new(Tools {
         tool_router: Tools::tool_router(),
     });
@@ -81,7 +79,7 @@ impl Tools {
     ) -> String {
         for step in 1..=arguments.steps {
             if arguments.interval_ms == 0 {
-                // Yields instead of sleeping, because a timer would round this up to a millisecond.
+                // A timer would round this up to a millisecond.
                 tokio::task::yield_now().await;
             } else {
                 tokio::time::sleep(Duration::from_millis(arguments.interval_ms)).await;

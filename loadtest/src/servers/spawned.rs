@@ -11,10 +11,10 @@ use crate::affinity;
 
 pub(super) const ADMIN: &str = "shoal: admin on http://";
 
-/// Long, because interpreters load their packages first, and the machine may be busy.
+/// Interpreters load their packages first, and the machine may be busy.
 const START_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// Variables of a server, in addition to those of this process.
+/// Added to the variables of this process.
 pub(crate) type Environment = Vec<(&'static str, String)>;
 
 pub(crate) struct Spawned {
@@ -24,7 +24,7 @@ pub(crate) struct Spawned {
 }
 
 impl Spawned {
-    /// Starts a server of this program. It ends with this process, even if this process is killed.
+    /// The server ends with this process, even if this process is killed.
     pub(crate) fn own(arguments: &[&str], core: Option<usize>) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("could not find this program")?;
         let mut command = Command::new(program);
@@ -107,7 +107,7 @@ impl Spawned {
 
 impl Drop for Spawned {
     fn drop(&mut self) {
-        // The server may have ended already, but must not stay a zombie.
+        // The server must not stay a zombie.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -137,8 +137,7 @@ pub(super) fn start(command: Command, core: Option<usize>) -> anyhow::Result<Chi
 
 fn start_reading(mut command: Command, core: Option<usize>, input: Stdio) -> anyhow::Result<Child> {
     let what = format!("could not start {}", command.get_program().display());
-    // The new process inherits the affinity of this new thread, so that the caller's thread keeps
-    // its own.
+    // The new process inherits the affinity of this thread.
     let starter = std::thread::spawn(move || {
         if let Some(core) = core {
             affinity::pin(core)?;

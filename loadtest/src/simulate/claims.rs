@@ -1,5 +1,5 @@
-//! Simulates how all requests for a dead node's sessions search for the next owners. The pauses and
-//! the rendezvous hashing are the nodes' real code, and Redis has one thread.
+//! Simulates the search for the next owners of a dead node's sessions. The pauses and the
+//! rendezvous hashing are the nodes' real code, and Redis has one thread.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -41,7 +41,7 @@ pub(super) struct Taken {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// A lookup of a session, with the lookup's number. A lookup with an outdated number is void.
+    /// The session and the lookup's number. A lookup with an outdated number is void.
     Look(usize, u32),
     Answer(usize),
     Gone(usize),
@@ -132,7 +132,7 @@ impl<R: Rng> Town<'_, R> {
         self.plan(done + TRIP, Step::Answer(session));
     }
 
-    /// Runs an operation in Redis after all earlier ones. Returns when it ends.
+    /// Runs after all earlier operations. Returns when the operation ends.
     fn redis(&mut self, now: Duration, takes: Duration) -> Duration {
         let begins = now.max(self.redis_free);
         self.redis_free = begins + takes;
@@ -213,7 +213,6 @@ pub(super) fn table(rng: &mut impl Rng) -> String {
             wake: Duration::from_micros(100),
         };
         let taken = take_over(death, rng);
-        // Writing to a string cannot fail.
         let _ = writeln!(
             out,
             "{sessions:19}  {edges:5}  {nodes:10}  {:7}  {:>16}  {:>7}  {:>7}  {:19} %",

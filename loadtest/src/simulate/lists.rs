@@ -58,7 +58,6 @@ pub(super) fn table() -> String {
                 tell: Duration::from_micros(10),
             };
             let told = tell(changes);
-            // Writing to a string cannot fail.
             let _ = writeln!(
                 out,
                 "{listening:9}  {count:7}  {apart:4} ms  {:9}  {:13}  {:18}  {:>8}",

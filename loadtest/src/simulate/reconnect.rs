@@ -1,5 +1,3 @@
-//! Simulates how the clients of a dead edge reconnect, all at once or spread over some time.
-
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -72,7 +70,6 @@ pub(super) fn table(rng: &mut impl Rng) -> String {
                 cores: 2,
             };
             let survived = weather(storm, rng);
-            // Writing to a string cannot fail.
             let _ = writeln!(
                 out,
                 "{streams:7}  {edges:10}  {said:24}  {:17}  {:>12}  {:>8}",

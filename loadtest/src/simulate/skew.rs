@@ -1,5 +1,5 @@
-//! Simulates how evenly sessions are placed. A new session goes to one of two random nodes, chosen
-//! by their announced loads. A session without an owner goes by rendezvous hashing.
+//! A new session goes to one of two random nodes, chosen by their announced loads. A session
+//! without an owner goes by rendezvous hashing.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -105,7 +105,6 @@ pub(super) fn table(rng: &mut impl Rng) -> String {
             per_second,
         };
         let skew = skew_of(&place(arrivals, rng));
-        // Writing to a string cannot fail.
         let _ = writeln!(
             out,
             "{edges:5}  {nodes:5}  {sessions:8}  {per_second:8}  {skew:9.3}"

@@ -16,8 +16,7 @@ use crate::mcp::tools::{Job, call, echo, listen, long_job};
 use crate::mcp::{Mode, legacy};
 use crate::target::Target;
 
-/// Maximum clients at the same time. Further ones are only counted, because the machine cannot keep
-/// up.
+/// Further clients are only counted, because the machine cannot keep up.
 const MOST_CLIENTS: usize = 2_000;
 
 const LIFE: Duration = Duration::from_secs(120);
@@ -34,7 +33,6 @@ pub(super) struct Counts {
     pub(super) deleted: AtomicU64,
     pub(super) abandoned: AtomicU64,
     pub(super) refused: AtomicU64,
-    /// Clients that were not started, because too many were busy.
     pub(super) not_started: AtomicU64,
 }
 
@@ -88,7 +86,6 @@ impl Life {
         let findings = Arc::clone(&self.findings);
         match timeout(LIFE, self.live()).await {
             Ok(Ok(())) => {}
-            // A clear refusal does not break a promise.
             Ok(Err((
                 _,
                 Failure::Status {
@@ -152,7 +149,7 @@ impl Life {
         done.map(drop).map_err(named("long_job"))
     }
 
-    /// Drops a standalone stream after its first event, and resumes it in half of the cases.
+    /// Drops the stream after its first event, and resumes it in half of the cases.
     async fn stream(&mut self, client: &Client) -> Result<(), (&'static str, Failure)> {
         let Some(session) = client.session().cloned() else {
             return Ok(());

@@ -13,7 +13,6 @@ const OF_NODES: &str = "{nodes}";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Held {
-    /// Keys in Redis, without those of the processes themselves.
     pub(super) keys: usize,
     pub(super) sessions: u64,
     pub(super) streams: u64,

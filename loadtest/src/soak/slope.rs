@@ -1,6 +1,6 @@
-//! Adjacent readings depend on one another, which would make the confidence interval too narrow.
-//! Therefore, only the medians of blocks of readings count. The slope is the median of the slopes
-//! of all pairs (Theil-Sen), and its interval comes from their ranks (Kendall).
+//! Adjacent readings depend on one another, which would make the confidence interval too narrow, so
+//! only the medians of blocks count. The slope is the median of the slopes of all pairs
+//! (Theil-Sen), and its interval comes from their ranks (Kendall).
 
 use crate::report::median;
 
@@ -50,8 +50,7 @@ impl Slope {
     }
 }
 
-/// Returns the medians of at most [`BLOCKS`] equally long runs of points. A run of one point is the
-/// point itself.
+/// Returns the medians of at most [`BLOCKS`] equally long runs of points.
 fn blocks(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let length = points.len().div_ceil(BLOCKS).max(1);
     let middle = |block: &[(f64, f64)]| {

@@ -35,8 +35,7 @@ const BARS: &[(&str, Limit)] = &[
     ),
     ("shoal legacy", TimesFewer(12.0, &["TypeScript 1 stateful"])),
     ("shoal modern", TimesFewer(12.0, &["TypeScript 2 modern"])),
-    // This comparison is hard for Shoal, which keeps a session: the cheaper of the two peers
-    // counts, and one keeps none.
+    // The cheaper of the two peers counts, although one keeps no session.
     (
         "shoal legacy",
         TimesFewer(70.0, &["FastMCP stateful", "FastMCP stateless JSON"]),
@@ -78,8 +77,7 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<Verdict> {
                         "{case} {cpu_us:.2} µs, {times:.1} × fewer than {}: at least {least} ×",
                         cheapest.case
                     ),
-                    // Judges only if no calls failed, because the CPU time of failed calls would
-                    // count for the others.
+                    // The CPU time of failed calls would count for the others.
                     (is_sound(shoal) && is_sound(cheapest)).then_some(times >= *least),
                 )
             }
@@ -99,7 +97,7 @@ mod tests {
     use crate::table::case::cases;
     use crate::table::row::rows;
 
-    /// Each row has three rounds, so one outlier does not change its median.
+    /// With three rounds, one outlier does not change the median.
     fn judged(cpu_us: &[(&str, f64)]) -> Vec<(String, Option<bool>)> {
         let cases = cases(&PEERS.iter().collect::<Vec<_>>());
         let reports: Vec<_> = cases

@@ -62,7 +62,6 @@ const CASES: &[Case] = &[
     echo("rmcp modern JSON", PEER_JSON, Mode::Modern, "echo"),
     echo("shoal legacy", Server::Shoal, Mode::Legacy, "echo"),
     echo("shoal modern", Server::Shoal, Mode::Modern, "echo"),
-    // The call must not be repeated, so Shoal journals it before it runs.
     echo(
         "shoal legacy journaled",
         Server::Shoal,
@@ -84,8 +83,7 @@ const CASES: &[Case] = &[
         Mode::Legacy,
         "echo_once",
     ),
-    // Like most real tools, `echo_slowly` takes longer than a call is held. Such a call needs a
-    // stream, and in a cluster two steps in Redis.
+    // Like most real tools, `echo_slowly` takes longer than a call is held, and needs a stream.
     echo(
         "shoal, 20 ms tool",
         Server::Shoal,
@@ -98,7 +96,7 @@ const CASES: &[Case] = &[
         Mode::Legacy,
         "echo_slowly",
     ),
-    // The same tool as a call and as a task, which shows the price of declaring tasks.
+    // As a call and as a task, which shows the price of declaring tasks.
     echo(
         "shoal modern, 20 ms",
         Server::Shoal,
@@ -143,7 +141,7 @@ const fn echo(name: &'static str, server: Server, mode: Mode, tool: &'static str
     }
 }
 
-/// Returns a case whose calls become tasks, because the tool takes longer than `tasks.after`.
+/// The tool takes longer than `tasks.after`.
 const fn task(name: &'static str, server: Server) -> Case {
     Case {
         name,
@@ -154,7 +152,6 @@ const fn task(name: &'static str, server: Server) -> Case {
     }
 }
 
-/// Returns a case of the legacy era, which can resume streams.
 const fn job(name: &'static str, server: Server, work: Work) -> Case {
     Case {
         name,

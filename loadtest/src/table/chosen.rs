@@ -16,7 +16,7 @@ impl Chosen {
     }
 }
 
-/// Installs the named peers, and leaves out those that fail. Blocks, for minutes at the first time.
+/// Leaves out peers that fail. Blocks, for minutes at the first time.
 pub(crate) fn installed(
     names: &[String],
     directory: Option<PathBuf>,

@@ -28,7 +28,6 @@ pub(super) fn of(mut outcome: Outcome, rows: &[Row], options: &Options) -> Outco
             ),
         ];
         for (what, value, unit, better) in figures {
-            // A row without a floor has no ratio to show.
             if value.is_finite() {
                 outcome.figure(format!("{}: {what}", row.case), value, unit, better);
             }

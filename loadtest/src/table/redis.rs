@@ -4,7 +4,6 @@ use std::fmt;
 use super::row::Row;
 use crate::report::{RedisUsage, RunReport, median};
 
-/// Returns the median CPU time per call, and the commands of all rounds.
 pub(super) fn of(rounds: &[RunReport]) -> Option<RedisUsage> {
     let usages = || rounds.iter().filter_map(|report| report.redis.as_ref());
     usages().next()?;

@@ -15,7 +15,6 @@ pub(super) struct Row {
     pub(super) p50_us: f64,
     pub(super) p99_us: f64,
     pub(super) calls_per_s: f64,
-    /// Resident memory at the end of a round.
     pub(super) rss_kib: f64,
     pub(super) other_cores: f64,
     pub(super) wrong: u64,

@@ -19,7 +19,6 @@ use crate::target::Target;
 /// Minimum calls of a session, so that slow servers have figures too.
 const LEAST_CALLS_OF_A_SESSION: u64 = 10;
 
-/// How much longer a peer's turn may take than warm-up and measurement.
 const PEER_TIMEOUT: Duration = Duration::from_secs(300);
 
 pub(super) enum Turn {
@@ -157,19 +156,17 @@ fn start_peer(
 }
 
 fn environment(case: &Case) -> Environment {
-    // Turns telemetry off, because the other servers have none.
+    // The other servers have no telemetry.
     let mut environment = vec![("SHOAL_TELEMETRY__ENABLED", "false".to_owned())];
     if case.work == Work::Task {
         environment.extend([
-            // A short time, which makes short calls become tasks.
             ("SHOAL_TASKS__AFTER", "1ms".to_owned()),
             (
                 "SHOAL_TASKS__POLL_INTERVAL",
                 format!("{POLL_INTERVAL_MS}ms"),
             ),
-            // With these times, a task is unloaded and forgotten within a run. Until then it counts
-            // as a session, so tasks that live for an hour would exceed the limit of sessions. Each
-            // step still ends before the next one, so the work stays realistic.
+            // With these times, a task is unloaded and forgotten within a run. Tasks that live for
+            // an hour would exceed the limit of sessions.
             ("SHOAL_SESSION__SWEEP_EVERY", "1s".to_owned()),
             ("SHOAL_SESSION__PASSIVATE_AFTER", "1s".to_owned()),
             ("SHOAL_TASKS__TTL", "5s".to_owned()),
@@ -182,7 +179,7 @@ async fn has_tool(url: &str, case: &Case) -> anyhow::Result<bool> {
     let target = Target::resolve(url).await?;
     let mut client = Client::open(&target, case.mode, Goodbye::Finish).await?;
     let tools = client.tools().await?;
-    // Ignores an error, because a server without sessions may refuse this.
+    // A server without sessions may refuse the end of one.
     client.end().await.ok();
     Ok(tools.iter().any(|tool| tool == case.tool))
 }

@@ -1,5 +1,3 @@
-//! Computes the maximum memory of a process from its effective configuration.
-
 use std::fmt;
 use std::path::Path;
 use std::process::Command;

@@ -27,7 +27,6 @@ struct Way {
     idle: Mutex<Vec<Client>>,
 }
 
-/// The good tenant. Its clients stay open across phases.
 pub(super) struct Good {
     ways: Vec<Arc<Way>>,
     every: Duration,
@@ -57,7 +56,6 @@ impl fmt::Display for Took {
 }
 
 impl Good {
-    /// Calls alternate between `targets` and eras.
     pub(super) fn new(targets: &[Target], rate: f64) -> Self {
         let way = |target: &Target, mode, tool| {
             Arc::new(Way {

@@ -1,4 +1,4 @@
-//! The hostile tenant. Each of its connections repeats its attempt after the same pause.
+//! Each hostile connection repeats its attempt after the same pause.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -24,7 +24,7 @@ use crate::target::Target;
 const SETTLED: Duration = Duration::from_millis(100);
 /// The same time for a large body, which waits briefly for room.
 const SETTLED_BODY: Duration = Duration::from_millis(1500);
-/// How long answers stay unread. The server ends such a connection sooner or later.
+/// The server ends a connection with unread answers sooner or later.
 const UNREAD: Duration = Duration::from_secs(10);
 const LARGE: usize = 2 << 20;
 const WEBSOCKET_TEXT: usize = 64 << 10;
@@ -38,8 +38,8 @@ pub(super) enum Deed {
     Hold(Item),
 }
 
-/// The hostile tenant has its own thread, so that it does not delay the good tenant's timer.
-/// Dropping the tenant closes its connections.
+/// The hostile tenant's own thread does not delay the good tenant's timer. Dropping the tenant
+/// closes its connections.
 pub(super) struct Hostile {
     pub(super) tally: Arc<Tally>,
     stop: Option<oneshot::Sender<()>>,
@@ -47,7 +47,7 @@ pub(super) struct Hostile {
 }
 
 impl Hostile {
-    /// Each connection repeats `deed`, with a pause of `pace` in between.
+    /// Between repetitions of `deed`, each connection pauses for `pace`.
     pub(super) fn begin(
         targets: &[Target],
         connections: usize,
@@ -70,7 +70,6 @@ impl Hostile {
             runtime.block_on(async {
                 let mut running = JoinSet::new();
                 for one in ones {
-                    // Spreads the first attempts of the connections.
                     let share = one.number as f64 / connections as f64;
                     running.spawn(one.go_on(deed, deed.spread(pace).mul_f64(share), pace));
                 }
@@ -95,9 +94,8 @@ impl Drop for Hostile {
 }
 
 impl Deed {
-    /// Returns the time over which the connections spread their first attempts. For large messages,
-    /// this is the time for which each message is held, so that the run measures memory instead of
-    /// copying speed.
+    /// For large messages, the spread is the time for which each message is held, so that the run
+    /// measures memory instead of copying speed.
     fn spread(self, pace: Duration) -> Duration {
         match self {
             Self::Hold(Item::AnswerBytes | Item::UnreadWebsockets) => UNREAD,
@@ -110,7 +108,6 @@ struct One {
     target: Target,
     tally: Arc<Tally>,
     number: usize,
-    /// Resources that stay held without a connection.
     kept: Vec<Holding>,
     client: Option<Client>,
     made: u64,

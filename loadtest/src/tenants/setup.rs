@@ -79,7 +79,7 @@ impl Tokens {
                 .split_once('=')
                 .with_context(|| format!("{setting} is not SETTING=VALUE"))?;
             let name = format!("SHOAL_{}", name.to_uppercase().replace('.', "__"));
-            // The last value wins. The names are leaked, because they are needed as long as the program runs.
+            // The last value wins. The program needs the names to its end.
             all.push((name.leak(), value.to_owned()));
         }
         Ok(all)

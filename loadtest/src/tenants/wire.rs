@@ -1,5 +1,3 @@
-//! A raw connection, for behaviour that HTTP clients do not offer.
-
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -35,7 +33,7 @@ impl Wire {
         }
         let stream = socket.connect(target.address).await.map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
-        // Closes with RST, because many orderly closes would use up the ports.
+        // Many orderly closes would use up the ports.
         stream.set_zero_linger().map_err(failed)?;
         let text = |value: Option<&http::HeaderValue>| {
             let text = value.and_then(|value| value.to_str().ok());
@@ -49,7 +47,6 @@ impl Wire {
         })
     }
 
-    /// Sends the head of a call, which announces a body of `length` bytes.
     pub(super) async fn begin_call(&mut self, tool: &str, length: usize) -> Result<(), Failure> {
         let Self {
             host,
@@ -123,7 +120,7 @@ impl Wire {
         let status = read.get(9..12).and_then(|it| str::from_utf8(it).ok());
         let status = status.and_then(|it| it.parse().ok()).unwrap_or_default();
         if status >= 400 {
-            // Reads on, because the refusal's text may come after the head.
+            // The refusal's text may come after the head.
             while !read.ends_with(b"}")
                 && timeout(REST, self.more(&mut read))
                     .await

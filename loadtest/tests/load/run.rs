@@ -23,8 +23,7 @@ pub(crate) async fn load(fault: Fault, mode: &str, more: &str) -> (Output, Optio
     load_for("1s", fault, mode, more).await
 }
 
-/// Repeats the run, each time for longer, until `enough` returns `true`, because on a busy machine
-/// a second may have few calls.
+/// Each repetition runs for longer, because on a busy machine a second may have few calls.
 pub(crate) async fn load_until(
     enough: impl Fn(&Output, &Value) -> bool,
     fault: Fault,

@@ -94,7 +94,6 @@ async fn answer(State(server): Shared, headers: HeaderMap, body: Bytes) -> Respo
             respond(id, &json!({"tools": tools})).into_response()
         }
         "tools/call" => call(&server, &headers, id, params).await,
-        // Each task has ended. Its ID contains the text of its result.
         "tasks/get" => respond(
             id,
             &json!({"taskId": params["taskId"], "status": "completed"}),

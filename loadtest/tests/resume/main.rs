@@ -1,5 +1,3 @@
-//! Resuming clients against a correct server and against servers with one fault each.
-
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
 mod server;
@@ -9,7 +7,6 @@ use std::process::Command;
 
 use server::Fault;
 
-/// Returns whether the exit code is success, and the output.
 async fn resume(fault: Fault) -> (bool, String) {
     let address: SocketAddr = server::start(fault).await;
     let ran = tokio::task::spawn_blocking(move || {

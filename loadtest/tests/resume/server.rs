@@ -48,7 +48,6 @@ pub(crate) async fn start(fault: Fault) -> SocketAddr {
 #[derive(Clone)]
 struct Server {
     fault: Fault,
-    /// A session's standalone stream has the session's name.
     streams: Arc<Mutex<HashMap<String, Stream>>>,
 }
 

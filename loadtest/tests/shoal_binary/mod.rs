@@ -1,6 +1,5 @@
 use std::path::{Path, PathBuf};
 
-/// Returns the binary that `TEST_SHOAL_BIN` names, else the one next to `loadtest`.
 pub(crate) fn shoal(loadtest: &str) -> PathBuf {
     let named = std::env::var_os("TEST_SHOAL_BIN").map(PathBuf::from);
     let shoal = named.unwrap_or_else(|| Path::new(loadtest).with_file_name("shoal"));

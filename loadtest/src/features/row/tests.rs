@@ -69,7 +69,6 @@ fn each_era_is_compared_with_its_own() {
 #[test]
 fn each_round_is_compared_with_the_same_round() {
     let mut turns: Vec<Vec<Turn>> = vec![Vec::new(); cases().len()];
-    // The machine was slow in the second round, and slower in the third.
     turns[0] = [10.0, 20.0, 40.0].map(|cpu_us| turn(cpu_us, None)).to_vec();
     turns[1] = [11.0, 24.0, 44.0].map(|cpu_us| turn(cpu_us, None)).to_vec();
     let row = rows(&cases(), &turns)[1].clone();

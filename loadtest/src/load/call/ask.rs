@@ -1,4 +1,4 @@
-//! The server asks the client by its own request in 2025-11-25, and by a result that needs a second call in 2026-07-28.
+//! The server asks by its own request in 2025-11-25, by a result that needs a second call in 2026-07-28.
 
 use http::HeaderValue;
 use serde::Deserialize;

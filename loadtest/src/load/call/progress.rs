@@ -31,7 +31,6 @@ pub(super) async fn call(client: &mut Client, steps: usize) -> Result<(), Failur
     watch.finish()
 }
 
-/// The caller reads the answer.
 pub(in crate::load) async fn start(client: &mut Client, steps: usize) -> Result<Job, Failure> {
     let id = client.next_id();
     let token = format!("job-{id}");
@@ -52,7 +51,6 @@ pub(in crate::load) async fn start(client: &mut Client, steps: usize) -> Result<
 }
 
 impl Watch {
-    /// Fails if the event's ID was seen before.
     pub(in crate::load) fn take(&mut self, event: &Event) -> Result<(), Failure> {
         if let Some(id) = &event.id
             && !self.ids.insert(id)
@@ -73,8 +71,7 @@ impl Watch {
         verdict(&self.check.finish())
     }
 
-    /// Ends the check of a stream that was cut before its response. Missing messages therefore do
-    /// not count.
+    /// The stream was cut before its response, so missing messages do not count.
     pub(in crate::load) fn finish_cut(self) -> Result<(), Failure> {
         let mut findings = self.check.finish();
         findings.retain(|finding| {

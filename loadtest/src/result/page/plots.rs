@@ -27,7 +27,6 @@ pub(super) fn plots(outcome: &Outcome) -> String {
     {
         by_unit.entry(&series.unit).or_default().push(series);
     }
-    // Keeps the scenario's order.
     for series in &outcome.series {
         if let Some(all) = by_unit.remove(series.unit.as_str()) {
             html.push_str(&over_time(&series.unit, &all, outcome));

@@ -111,7 +111,7 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        // The process may have ended already, but must not stay a zombie.
+        // The process must not stay a zombie.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

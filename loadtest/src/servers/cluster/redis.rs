@@ -18,14 +18,13 @@ impl Redis {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Returns how often each command has run since Redis started (`INFO commandstats`). Leaves out `INFO` and
-    /// `QUIT`, which this program's own queries send.
+    /// Counts since the start of Redis (`INFO commandstats`). Leaves out `INFO` and `QUIT`, which this program's own
+    /// queries send.
     pub(crate) fn commands(self) -> anyhow::Result<Vec<(String, u64)>> {
         let text = self.ask("INFO commandstats")?;
         Ok(text.lines().filter_map(command_count).collect())
     }
 
-    /// Returns the CPU time of Redis since its start.
     pub(crate) fn cpu(self) -> anyhow::Result<Duration> {
         cpu(&self.ask("INFO cpu")?).context("Redis did not say what it has taken")
     }

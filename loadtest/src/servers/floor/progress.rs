@@ -48,8 +48,7 @@ struct Report {
     message: String,
 }
 
-/// Streams a priming event, a report at the beginning of each step, then the result. Without an
-/// interval, hyper combines the events into few writes.
+/// Without an interval, hyper combines the events into few writes.
 pub(super) fn stream(job: &Job) -> Response {
     let (job, call) = (*job, CALLS.fetch_add(1, Ordering::Relaxed));
     let events = stream::iter(0..=job.steps + 1).then(move |number| async move {

@@ -1,5 +1,3 @@
-//! The server is stateless, because the task ID contains the text.
-
 use serde::Serialize;
 
 use super::{EchoResult, TextContent};
