@@ -20,13 +20,13 @@ pub enum Fault {
     Worker,
     /// A process of one role and a process of another are killed at the same time.
     TwoRoles,
-    /// Each second a member of the next role is killed, while most calls take 1 to 10 ms.
+    /// Every second a member of the next role is killed, while most calls take 1 to 10 ms.
     Churn,
-    /// All session nodes are killed together, and return while some workers cannot reach them.
+    /// All session nodes are killed at the same time, and return while some workers cannot reach them.
     NoSessionNodes,
     /// Session nodes are paused for longer than their lease.
     Pause,
-    /// A session node's messages to workers arrive while the node is paused for longer than its lease.
+    /// A session node's messages to workers are delayed, and arrive while the node is paused for longer than its lease.
     LateStarts,
     /// Session nodes are paused for longer than connections may be silent, but shorter than their lease.
     ShortPause,
@@ -40,19 +40,19 @@ pub enum Fault {
     CutEdgeSession,
     /// The connection between session nodes and a worker is cut or silent.
     CutSessionWorker,
-    /// Connections of edges, session nodes and workers are reset several times a second.
+    /// Connections between edges and session nodes, and of workers, are reset several times a second.
     Resets,
     /// The connection between a node, or all nodes, and Redis is cut or silent.
     CutRedis,
     /// Messages between two members pass in only one direction.
     OneWay,
-    /// Messages between two members, or a member and Redis, are delayed or throttled.
+    /// Messages between two members, or between a member and Redis, are delayed or limited to little data a second.
     Slow,
-    /// All clocks are wrong. Members of each role are killed, and return with a different wrong clock.
+    /// The clocks of all members are wrong. Members of each role are killed, and return with a different wrong clock.
     Clocks,
     /// Members of each role cannot open files or connections for a while.
     Descriptors,
-    /// Members of each role are killed, and return with an unread standard error.
+    /// Members of each role are killed, and return with a standard error that has no reader.
     Stderr,
     /// A worker is restarted, and has little capacity for a while.
     RefusingWorker,
@@ -66,21 +66,21 @@ pub enum Fault {
     FullDisk,
     /// Sentinel promotes a replica that has all writes, or misses the newest.
     Sentinel,
-    /// A replica in a Redis Cluster replaces its master, which cooperates or was killed.
+    /// In a Redis Cluster, a replica replaces its master, which cooperates or was killed.
     RedisCluster,
-    /// An edge is killed, and returns while clients listen from its first moment. Then a list changes.
+    /// An edge is killed, and returns while clients listen there from its first moment. Then a list changes.
     StartingEdges,
-    /// An edge is restarted gracefully while clients call it.
+    /// An edge is restarted gracefully while clients call it during its whole drain.
     DrainingEdges,
-    /// Sessions about to expire are all used again at once, while their nodes sweep and Redis is repeatedly paused
-    /// for longer than the command timeout.
+    /// Sessions that are about to expire are all used again at the same time, while their nodes sweep and Redis is
+    /// repeatedly paused for longer than the command timeout.
     Returning,
     /// WebSocket clients return without event ids to sessions whose oldest events are gone, while session nodes are
     /// killed.
     WithoutIds,
-    /// All members are restarted gracefully, one by one.
+    /// All members are restarted gracefully, one after the other.
     Rolling,
-    /// Random faults of this list that lose no data, on one Redis.
+    /// Random faults of this list, except those that lose data, on one Redis.
     Mixed,
 }
 
