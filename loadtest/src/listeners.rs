@@ -30,7 +30,7 @@ const TOLD_WITHIN: Duration = Duration::from_secs(1);
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Maximum growth of the edges' memory after the first third of the changes.
+/// Maximum growth of the edges' memory after the first third of the changes, as a fraction.
 const GROWTH: f64 = 0.1;
 
 const OPENING: usize = 64;

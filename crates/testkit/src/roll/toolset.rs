@@ -13,7 +13,7 @@ const STEP_MS: u64 = 400;
 /// The tools that clients call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Toolset {
-    /// Tools of the demo server, one of which reveals repeated executions.
+    /// Tools of the demo server. A tool that counts its calls in the session reveals repeated executions.
     Demo,
     /// Tools of `chaos_tools`, which record their executions in a ledger.
     Chaos,

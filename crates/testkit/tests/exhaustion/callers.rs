@@ -8,7 +8,7 @@ use shoal_auth::fixture::{AuthorizationServer, CLIENT, SigningKey, now};
 const RESOURCE: &str = "https://mcp.example.com/mcp";
 /// The prefix of tokens about which the issuer never answers.
 pub(crate) const INVENTED: &str = "invented";
-/// So low that the hostile principal reaches its share.
+/// The limit is so low that the hostile principal reaches its share.
 const PROOF_BYTES: usize = 64 << 10;
 const PROOF_BYTES_LONG: usize = 4 << 20;
 

@@ -89,7 +89,7 @@ pub(crate) fn all(setup: &Setup) -> Vec<Property<Cluster>> {
     all
 }
 
-/// Without them, a model in which nothing happens would be correct.
+/// Without these properties, a model in which nothing happens would be correct.
 fn possible(setup: &Setup) -> Vec<Property<Cluster>> {
     let mut some = Vec::new();
     let moves = setup.has(Trouble::Age) || setup.has(Trouble::RefuseConnections);
