@@ -295,7 +295,7 @@ impl Members {
         shared.tell_left().await;
     }
 
-    /// A request named an unknown node.
+    /// Called when a request names an unknown node.
     pub(crate) fn refresh_soon(&self) {
         self.shared.refresh_now.notify_one();
     }

@@ -33,7 +33,7 @@ pub fn nesting_within(text: &[u8], limit: usize) -> bool {
 
 const STEP: usize = 16;
 
-/// Returns the text's end if the string at `start` has no end.
+/// Returns the position of the closing quote of the string at `start`, or the text's end.
 pub(crate) fn end_of_string(text: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     // Most strings end within two steps. A search pays only for longer ones.

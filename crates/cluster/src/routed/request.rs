@@ -30,7 +30,7 @@ pub(crate) trait GatewayRequest: Send + Sync {
         false
     }
 
-    /// For a request that an earlier attempt carried out.
+    /// Answers a request that an earlier attempt carried out.
     fn done(&self) -> Option<Self::Answer> {
         None
     }

@@ -127,7 +127,7 @@ fn list_in(items: Vec<Bytes>, what: &'static str) -> Result<Vec<RawJson>, Malfor
         .collect()
 }
 
-/// `before` is `None` for all owners.
+/// Returns changed owners, or all owners without `before`.
 pub(crate) fn own_lists_out(before: Option<&OwnLists>, now: &OwnLists) -> Vec<wire::OwnLists> {
     let owner = |owner: &ListOwner| {
         let [tools, resources, prompts] = now.get(owner).copied().unwrap_or_default();

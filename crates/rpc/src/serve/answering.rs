@@ -66,7 +66,7 @@ impl Answering {
         full
     }
 
-    /// The edge's release sends such requests in another form.
+    /// Refuses a request that the edge's release sends in another form.
     pub(super) fn of_other_release(self) {
         self.failed(GatewayError::Unavailable {
             reason: "the task's session node has a newer release than the edge".to_owned(),
