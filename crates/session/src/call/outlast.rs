@@ -105,8 +105,8 @@ impl CallDriver {
         }
     }
 
-    /// If the call ends with a short result before the stream is open, answers the call. If there are earlier events, the
-    /// answer waits for the stream, but at most [`WORTH`] store timeouts.
+    /// If the call ends with a short result before the stream is open, answers the call. If there are earlier events,
+    /// the answer waits for the stream, but at most [`WORTH`] store timeouts.
     async fn read_ahead(
         &self,
         stage: &mut Stage,
