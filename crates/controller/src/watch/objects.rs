@@ -2,17 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::mem;
 use std::sync::Arc;
 
 use crate::object::Object;
 
 /// Maximum objects of one kind in one namespace.
-const MOST_OBJECTS: usize = 2000;
+pub(super) const MOST_OBJECTS: usize = 2000;
 /// Maximum bytes of all objects of one kind: about 40,000 Services.
 pub(super) const MOST_BYTES: usize = 16 << 20;
 /// Maximum bytes of the objects of one kind in one namespace, so that one namespace cannot displace objects of
 /// another.
-const MOST_NAMESPACE_BYTES: usize = MOST_BYTES / 8;
+pub(super) const MOST_NAMESPACE_BYTES: usize = MOST_BYTES / 8;
 
 #[derive(Default)]
 pub(super) struct Objects {
@@ -23,8 +24,14 @@ pub(super) struct Objects {
 
 #[derive(Default)]
 struct Namespace {
-    objects: BTreeMap<String, Arc<Object>>,
+    objects: BTreeMap<String, Entry>,
     bytes: usize,
+}
+
+struct Entry {
+    object: Arc<Object>,
+    /// Whether the list in progress contains the object.
+    listed: bool,
 }
 
 /// The limit that left out objects.
@@ -58,7 +65,8 @@ impl fmt::Display for LeftOut {
 impl Objects {
     pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Object>> {
         let namespaces = self.namespaces.values();
-        namespaces.flat_map(|namespace| namespace.objects.values())
+        let entries = namespaces.flat_map(|namespace| namespace.objects.values());
+        entries.map(|entry| &entry.object)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -80,7 +88,8 @@ impl Objects {
     }
 
     pub(super) fn get(&self, namespace: &str, name: &str) -> Option<&Arc<Object>> {
-        self.namespaces.get(namespace)?.objects.get(name)
+        let entry = self.namespaces.get(namespace)?.objects.get(name)?;
+        Some(&entry.object)
     }
 
     /// Adds an object or replaces its old version, if all objects then fit into `room` bytes and into the limits of the
@@ -95,7 +104,12 @@ impl Objects {
         }
     }
 
-    fn place(&mut self, object: Arc<Object>, room: usize) -> Result<(), LeftOut> {
+    /// Adds or replaces an object as [`keep`](Self::keep) does, but does not record the limit that leaves it out.
+    ///
+    /// # Errors
+    ///
+    /// Returns the limit if the object does not fit.
+    pub(super) fn place(&mut self, object: Arc<Object>, room: usize) -> Result<(), LeftOut> {
         let old = self.get(&object.namespace, &object.name);
         let (is_new, old) = (old.is_none(), old.map_or(0, |old| old.bytes()));
         let bytes = object.bytes();
@@ -112,7 +126,12 @@ impl Objects {
             }
         }
         let namespace = self.namespaces.entry(object.namespace.clone()).or_default();
-        namespace.objects.insert(object.name.clone(), object);
+        let name = object.name.clone();
+        let entry = Entry {
+            object,
+            listed: true,
+        };
+        namespace.objects.insert(name, entry);
         namespace.bytes = namespace.bytes - old + bytes;
         self.bytes = self.bytes - old + bytes;
         Ok(())
@@ -123,12 +142,62 @@ impl Objects {
             return;
         };
         if let Some(removed) = of.objects.remove(name) {
-            of.bytes -= removed.bytes();
-            self.bytes -= removed.bytes();
+            of.bytes -= removed.object.bytes();
+            self.bytes -= removed.object.bytes();
         }
         if of.objects.is_empty() {
             self.namespaces.remove(namespace);
         }
+    }
+
+    /// Begins a list. All objects stay until [`end_list`](Self::end_list), so that no listed object takes the place of
+    /// a known one.
+    pub(super) fn begin_list(&mut self) {
+        let namespaces = self.namespaces.values_mut();
+        for entry in namespaces.flat_map(|namespace| namespace.objects.values_mut()) {
+            entry.listed = false;
+        }
+    }
+
+    /// Marks a known object as listed and returns it.
+    pub(super) fn mark_listed(&mut self, namespace: &str, name: &str) -> Option<&Arc<Object>> {
+        let namespace = self.namespaces.get_mut(namespace)?;
+        let entry = namespace.objects.get_mut(name)?;
+        entry.listed = true;
+        Some(&entry.object)
+    }
+
+    /// Ends a list. Removes the objects that were not listed, then adds the waiting objects within `room` bytes:
+    /// new versions of known objects first, then new objects. Returns the limits that left out objects before.
+    pub(super) fn end_list(&mut self, waiting: Self, room: usize) -> BTreeSet<LeftOut> {
+        self.remove_unlisted();
+        let before = mem::replace(&mut self.left_out, waiting.left_out);
+        let waiting = waiting.namespaces.into_values();
+        let waiting = waiting.flat_map(|namespace| namespace.objects.into_values());
+        let (known, new): (Vec<_>, Vec<_>) = waiting
+            .map(|entry| entry.object)
+            .partition(|it| self.get(&it.namespace, &it.name).is_some());
+        for object in known.into_iter().chain(new) {
+            self.keep(object, room);
+        }
+        before
+    }
+
+    fn remove_unlisted(&mut self) {
+        let mut removed = 0;
+        self.namespaces.retain(|_, namespace| {
+            let bytes = namespace.bytes;
+            let left = &mut namespace.bytes;
+            namespace.objects.retain(|_, entry| {
+                if !entry.listed {
+                    *left -= entry.object.bytes();
+                }
+                entry.listed
+            });
+            removed += bytes - *left;
+            !namespace.objects.is_empty()
+        });
+        self.bytes -= removed;
     }
 }
 
