@@ -28,7 +28,8 @@ const PAGE: u32 = 50;
 /// How often the API server may refuse to list a kind before a starting controller continues without it.
 const REFUSALS: usize = 3;
 
-/// How long the controller waits before it lists a kind again if limits left out some of its objects.
+/// How long the controller waits before it lists a kind again if limits left out some of its objects, or if reading
+/// them failed.
 const LIST_AGAIN: Duration = Duration::from_secs(600);
 
 /// All objects that the controller knows, by kind and namespace.
@@ -60,7 +61,7 @@ pub struct SourceReport {
 enum End {
     /// The cluster lacks the kind.
     Missing,
-    /// Limits left out objects that may fit by now.
+    /// Limits left out objects that may fit by now, or the last event was an error.
     ListAgain,
 }
 
@@ -122,8 +123,7 @@ impl Sources {
         }
     }
 
-    /// Applies a source's events until the cluster lacks its kind, or until it is time to list again because limits
-    /// left out objects.
+    /// Applies a source's events until the cluster lacks its kind, or until it is time to list again.
     async fn take(
         &self,
         id: &(Kind, String),
@@ -136,7 +136,7 @@ impl Sources {
             let event = tokio::select! {
                 event = events.next() => event,
                 () = &mut again => {
-                    if self.has_left_out(id) {
+                    if self.wants_list(id) {
                         return End::ListAgain;
                     }
                     again.as_mut().reset(Instant::now() + LIST_AGAIN);
@@ -174,12 +174,14 @@ impl Sources {
         }
     }
 
-    /// Whether limits left out objects of the last complete list or of later changes. `false` while a list is in
-    /// progress.
-    fn has_left_out(&self, id: &(Kind, String)) -> bool {
+    /// Whether limits left out objects of the last complete list or of later changes, or reading failed. After a failed
+    /// request, a watch of objects that do not change gives no sign that it works again, but a list does. Returns
+    /// `false` while a list is in progress.
+    fn wants_list(&self, id: &(Kind, String)) -> bool {
         let known = self.known.lock();
-        let source = known.get(id);
-        source.is_some_and(|it| it.listing.is_none() && !it.objects.left_out().is_empty())
+        known.get(id).is_some_and(|it| {
+            it.listing.is_none() && (it.trouble.is_some() || !it.objects.left_out().is_empty())
+        })
     }
 
     /// Applies an event to a source. The source's objects may take the bytes that the kind's other sources leave.
@@ -252,7 +254,7 @@ mod tests {
 
     use futures::stream::{self, StreamExt as _};
     use kube::core::{ApiResource, DynamicObject};
-    use kube::runtime::watcher::Event;
+    use kube::runtime::watcher::{self, Event};
     use tokio::time::timeout;
 
     use super::{End, Sources};
@@ -382,6 +384,32 @@ mod tests {
         let ended = timeout(long, sources.take(&id("a"), "v1", whole)).await;
         assert!(ended.is_err(), "every object has room");
         assert!(sources.report().iter().all(|it| it.trouble.is_none()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_trouble_that_is_over_is_forgotten() {
+        let failed = || Err(watcher::Error::NoResourceVersion);
+        let whole = || [Ok(Event::Init), Ok(Event::InitDone)];
+        let long = Duration::from_secs(24 * 3600);
+        let of_a = id("a");
+        let trouble = |sources: &Sources| sources.known.lock()[&id("a")].trouble.clone();
+
+        let quiet = sources(&["a"]);
+        let events = stream::iter(whole().into_iter().chain([failed()]));
+        let ended = quiet.take(&of_a, "v1", events.chain(stream::pending()));
+        assert_eq!(timeout(long, ended).await, Ok(End::ListAgain));
+        assert!(trouble(&quiet).is_some());
+        let events = stream::iter(whole()).chain(stream::pending());
+        let ended = timeout(long, quiet.take(&of_a, "v1", events)).await;
+        assert!(ended.is_err(), "nothing is left to list again for");
+        assert_eq!(trouble(&quiet), None);
+
+        let deleting = sources(&["a"]);
+        let deleted = Ok(Event::Delete(service("a", "s", 0)));
+        let events = stream::iter(whole().into_iter().chain([failed(), deleted]));
+        let ended = deleting.take(&of_a, "v1", events).await;
+        assert_eq!(ended, End::Missing);
+        assert_eq!(trouble(&deleting), None);
     }
 
     #[test]

@@ -78,6 +78,7 @@ impl Source {
                 let (namespace, name) = (metadata.namespace, metadata.name);
                 let (namespace, name) = (namespace.unwrap_or_default(), name.unwrap_or_default());
                 self.objects.remove(&namespace, &name);
+                self.trouble = None;
                 return true;
             }
         };
