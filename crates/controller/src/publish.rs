@@ -71,6 +71,12 @@ fn told(kind: &str, name: &str, error: &kube::Error) -> String {
         kube::Error::Api(status) if status.code == 404 => {
             format!("{kind}/{name} does not exist: create it without data; the chart does")
         }
+        kube::Error::Api(status) if status.code == 403 => {
+            let why = &status.message;
+            format!(
+                "{kind}/{name}: the API server does not let the controller get or update it ({why}). Grant both verbs; the chart does"
+            )
+        }
         error => format!("{kind}/{name}: {error}"),
     }
 }

@@ -20,8 +20,8 @@ const LONGEST_TOKEN: usize = 16 << 10;
 const AT_ONCE: usize = 8;
 /// Time limit for reading one Secret.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Number of consecutive failures after which a key that was never read counts as missing, if the controller's own
-/// Secret can be read.
+/// Number of consecutive failures after which a key that was never read counts as missing, if the API server answers a
+/// request for the controller's own Secret.
 const ATTEMPTS: usize = 3;
 /// The label that a Secret must have.
 const LABEL: &str = "shoal.dev/token";
@@ -55,9 +55,9 @@ impl Tokens {
 
     /// Reads the keys that are new or were last read at least `every` ago. If rereading fails for a passing reason (see
     /// [`is_final`]), the known token stays. A key that was never read counts as missing after [`ATTEMPTS`] consecutive
-    /// failures, if the controller's own Secret can be read. If that Secret cannot be read either, the key does not
-    /// count as missing. Otherwise, a new leader would unpublish all pools with tokens while the API server reads no
-    /// Secrets.
+    /// failures, if the API server answers a request for the controller's own Secret. If that request fails for a
+    /// passing reason too, the key does not count as missing. Otherwise, a new leader would unpublish all pools with
+    /// tokens while the API server reads no Secrets.
     ///
     /// # Errors
     ///
@@ -123,11 +123,12 @@ impl Tokens {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Reads the controller's own Secret, as a sign that the API server can read Secrets now.
+    /// Requests the controller's own Secret, as a sign that the API server can answer for Secrets now. A missing Secret
+    /// or a missing right counts as an answer too. The publisher then reports what to do.
     ///
     /// # Errors
     ///
-    /// Fails if the Secret cannot be read.
+    /// Fails if the API server cannot answer now.
     async fn read_own(&self) -> Result<(), String> {
         let own = &self.own;
         let told = |error: &dyn Display| {
@@ -136,6 +137,7 @@ impl Tokens {
         let secrets: Api<v1::Secret> = Api::default_namespaced(self.client.clone());
         match timeout(PATIENCE, secrets.get(own)).await {
             Ok(Ok(_)) => Ok(()),
+            Ok(Err(kube::Error::Api(status))) if is_final(status.code) => Ok(()),
             Ok(Err(error)) => Err(told(&error)),
             Err(late) => Err(told(&late)),
         }

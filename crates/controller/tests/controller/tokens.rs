@@ -112,6 +112,35 @@ async fn a_leader_that_can_read_no_secret_leaves_the_pools_as_they_are() {
 }
 
 #[tokio::test]
+async fn a_controller_that_lacks_its_own_secret_still_refuses_an_unreadable_one() {
+    let own = "api/v1/namespaces/shoal/secrets/shoal-discovered";
+    for (code, why) in [
+        (404, "secret/shoal-discovered does not exist"),
+        (403, "does not let the controller get or update"),
+    ] {
+        let api = Api::start().await;
+        api.put(SECRETS, secret(FIRST, json!({ "shoal.dev/token": "true" })));
+        api.put(SERVICES, service_with_token());
+        api.put(SERVICES, service("news", json!({})));
+        api.fail("GET", own, usize::MAX, code);
+        api.fail("GET", &format!("{SECRETS}/weather"), usize::MAX, 500);
+        let running = start(&api, "one");
+        until("the other pool", || api.nodes_see("team-a_news")).await;
+        until("the event", || !api.told().is_empty()).await;
+        assert_eq!(api.told()[0][..2], ["weather", "TokenUnavailable"]);
+        assert!(!api.nodes_see("team-a_weather"));
+        until("why", || {
+            let trouble = (running.report)().trouble;
+            trouble.is_some_and(|trouble| trouble.contains(why))
+        })
+        .await;
+        api.fail("GET", own, 0, code);
+        until("the Secret", || api.workers_see("team-a_news")).await;
+        running.end().await;
+    }
+}
+
+#[tokio::test]
 async fn a_token_that_may_be_read_no_more_is_taken_away() {
     let api = Api::start().await;
     api.put(SECRETS, secret(FIRST, json!({ "shoal.dev/token": "true" })));
