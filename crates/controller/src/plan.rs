@@ -60,7 +60,9 @@ impl<'a> Plan<'a> {
         let mut plan = Self::default();
         let mut names: BTreeMap<String, &Object> = BTreeMap::new();
         let mut per_namespace: BTreeMap<&str, usize> = BTreeMap::new();
-        for object in senior {
+        // The objects contain the Services even if the kinds do not, because URLs of other kinds lead to Services.
+        let is_server = |object: &&Object| config.kinds.contains(&object.kind);
+        for object in senior.into_iter().filter(is_server) {
             let made = pool(object, &reach).and_then(|pool| {
                 let refusal = if taken.contains(&pool.name) {
                     let message = format!("the configuration has a pool {} of its own, which counts", pool.name);

@@ -324,6 +324,23 @@ fn names_and_places_are_those_of_the_oldest() {
 }
 
 #[test]
+fn an_object_of_a_kind_that_is_left_out_is_no_server() {
+    let limited = KubernetesConfig {
+        kinds: vec![Kind::Toolhive],
+        ..config()
+    };
+    let objects = [
+        service("b", 0, json!({})),
+        service("bad", 1, json!({ "shoal.dev/port": "nowhere" })),
+        published(Kind::Toolhive, "x", "http://b.team-a.svc/mcp"),
+    ];
+    let plan = plan(&objects, &limited, &[]);
+    let names: Vec<&str> = plan.pools.iter().map(|it| it.pool.name.as_str()).collect();
+    assert_eq!(names, ["team-a_x"]);
+    assert!(plan.refused.is_empty(), "{:?}", plan.refused);
+}
+
+#[test]
 fn a_namespace_takes_the_places_of_no_other() {
     let limited = KubernetesConfig {
         pools_per_namespace: 2,
