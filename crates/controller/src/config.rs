@@ -65,6 +65,9 @@ impl KubernetesConfig {
         if let Some(name) = (self.namespaces.iter()).find(|name| !every && !is_label(name)) {
             return Err(("namespaces", format!("{name:?} is no name of a namespace")));
         }
+        if self.kinds.is_empty() {
+            return Err(("kinds", "must name at least one kind of object".to_owned()));
+        }
         for (setting, period) in [("tokens_every", self.tokens_every), ("retry", self.retry)] {
             if period.get().is_zero() {
                 return Err((setting, "must be longer than 0".to_owned()));
@@ -138,6 +141,11 @@ mod tests {
             let many = KubernetesConfig { pools, ..usual() };
             assert_eq!(wrong(many), setting);
         }
+        let no_kind = KubernetesConfig {
+            kinds: Vec::new(),
+            ..usual()
+        };
+        assert_eq!(wrong(no_kind), Some("kinds"));
         let mixed = KubernetesConfig {
             namespaces: vec!["*".to_owned(), "team-a".to_owned()],
             ..usual()
