@@ -34,6 +34,9 @@ const EVENTS: Duration = Duration::from_secs(5);
 /// Maximum time until the controller compares its plan with the published pools again, because other clients may have
 /// changed them.
 const COMPARE: Duration = Duration::from_secs(60);
+/// Time limit for the silence of the API server while it owes an answer. The limit is longer than the 290 seconds after
+/// which the API server ends a watch.
+const SILENCE: Duration = Duration::from_secs(300);
 /// Time limit for releasing the Lease when the controller stops.
 const GOODBYE: Duration = Duration::from_secs(3);
 
@@ -77,7 +80,7 @@ impl Controller {
     ///
     /// Fails if no client for the API server can be made.
     pub fn new(
-        cluster: Config,
+        mut cluster: Config,
         config: KubernetesConfig,
         outbound: OutboundConfig,
         check: Check,
@@ -86,6 +89,9 @@ impl Controller {
         // kube needs a default crypto provider, because two are compiled in. This has no effect if the process has
         // chosen one.
         let _ = rustls::crypto::ring::default_provider().install_default();
+        // kube sets no limit, so a list whose connection dies unnoticed would wait forever.
+        cluster.read_timeout.get_or_insert(SILENCE);
+        cluster.reset_reader_on_write = true;
         let client = Client::try_from(cluster)
             .map_err(|error| format!("cannot make a client of the API server: {error}"))?;
         Ok(Self {

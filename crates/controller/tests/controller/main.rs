@@ -7,11 +7,14 @@ mod running;
 mod tokens;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::json;
+use shoal_controller::KubernetesConfig;
+use shoal_ports::Period;
 
 use api::Api;
-use running::{Running, SERVICES, service, start, until};
+use running::{Running, SERVICES, config, service, start, start_with, until};
 
 const TOOLHIVE: &str = "apis/toolhive.stacklok.dev/v1beta1/namespaces/team-a/mcpservers";
 
@@ -56,6 +59,31 @@ async fn many_objects_are_listed_in_small_pages() {
     let sources = (running.report)().sources;
     assert_eq!(sources.iter().map(|it| it.objects).sum::<usize>(), 121);
     assert_eq!(api.longest_page(), 50);
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_gets_no_answer_is_requested_again() {
+    let api = Api::start().await;
+    api.put(SERVICES, service("weather", json!({})));
+    api.hold(SERVICES);
+    let seldom = KubernetesConfig {
+        tokens_every: Period::seconds(60),
+        retry: Period::seconds(60),
+        lease_duration: Period::seconds(300),
+        ..config()
+    };
+    let running = start_with(&api, "one", seldom);
+    let requested_again = async {
+        while api.holds() < 2 {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(1_200), requested_again).await;
+    assert!(waited.is_ok(), "the first request is never given up");
+    tokio::time::resume();
+    api.hold("");
+    until("the pool", || api.nodes_see("team-a_weather")).await;
     running.end().await;
 }
 
