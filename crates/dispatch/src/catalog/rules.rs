@@ -52,7 +52,7 @@ settings! {
         /// Offered URIs; if empty, all. Templates, as written (`file:///{path}`), cover their resources. Shoal hides
         /// and refuses other URIs.
         pub allow: Vec<String> = Vec::new(),
-        /// URIs that Shoal hides and refuses in [every spelling](backends.md#what-of-a-server-is-offered), despite
+        /// URIs that Shoal hides and refuses in [every spelling](backends.md#choose-what-a-server-offers), despite
         /// `allow`.
         pub deny: Vec<String> = Vec::new(),
     }
