@@ -1,11 +1,13 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures::stream::poll_fn;
 use futures::{Stream, StreamExt as _};
+use shoal_protocol::{Method, RawJson};
 use tokio::sync::mpsc;
 
-use crate::{CallEvent, CallEventKind, CallOutcome};
+use crate::{CallOutcome, StateRequest};
 
 /// The events of one call, in order.
 pub struct CallEvents(Source);
@@ -76,3 +78,62 @@ impl std::fmt::Debug for CallEvents {
         })
     }
 }
+
+/// An event of a call.
+#[derive(Clone, Debug)]
+pub struct CallEvent {
+    /// The event's number. A worker counts from 1 without gaps.
+    ///
+    /// The numbers from a dispatcher do not decrease within a journaled call, but may skip or repeat. Their lowest 32
+    /// bits are the worker's number, and the bits above count the call's rounds: each `InputRequiredResult` of a modern
+    /// backend begins one. If an event makes the dispatcher ask a question, the question has the number before this
+    /// event, so that a session owner that resumes after the question gets the event again.
+    pub sequence: u64,
+    /// The content of the event.
+    pub kind: CallEventKind,
+}
+
+/// The content of an event.
+#[derive(Clone, Debug)]
+pub enum CallEventKind {
+    /// `notifications/progress` or `notifications/message`, already filtered for the caller.
+    Notification {
+        /// The method.
+        method: Method,
+        /// The parameters.
+        params: Option<RawJson>,
+    },
+    /// A request to the client, to answer through [`CallControl::answer`](crate::CallControl::answer).
+    Ask {
+        /// The request's id within the call.
+        ask: AskId,
+        /// The method.
+        method: Method,
+        /// The parameters.
+        params: Option<RawJson>,
+    },
+    /// Withdraws a question to the client.
+    Withdrawn {
+        /// The question's id, from [`Ask`](Self::Ask).
+        ask: AskId,
+    },
+    /// A request to read or write session state, which the session's owner answers. A call has one such request open at
+    /// a time, and repeats it to a new reader.
+    State {
+        /// The request's id within the call.
+        ask: AskId,
+        /// The read or write.
+        request: StateRequest,
+    },
+    /// The tool asks to close the client's connection (SEP-1699).
+    CloseStream {
+        /// When the client should connect again.
+        retry: Duration,
+    },
+    /// The call's end.
+    Finished(CallOutcome),
+}
+
+/// The id of a request within a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AskId(pub u64);

@@ -236,32 +236,6 @@ pub struct EventStream {
     pub cursor: EventId,
 }
 
-/// Something to write to an SSE connection.
-#[derive(Clone, Debug)]
-pub enum StreamItem {
-    /// A message that is in the log.
-    Event {
-        /// The event's id, from which the client can resume.
-        id: EventId,
-        /// The JSON-RPC message.
-        data: Bytes,
-    },
-    /// A message without an id, which is not in the log. Shoal sends it again when the client listens again.
-    Passing {
-        /// The JSON-RPC message.
-        data: Bytes,
-    },
-    /// An event without data that gives the client an id (SEP-1699).
-    Prime {
-        /// The id from which the client can resume.
-        id: EventId,
-    },
-    /// Tells the client when to reconnect, and closes the connection.
-    Retry(Duration),
-    /// The session is moving: the edge must listen again after the last id that it got.
-    Moved,
-}
-
 /// Why the gateway refused a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GatewayError {

@@ -1,11 +1,15 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures::Stream;
 use futures::stream::{BoxStream, StreamExt as _};
 
-use crate::{LazyReceiver, StreamItem};
+use bytes::Bytes;
+use shoal_protocol::EventId;
+
+use crate::LazyReceiver;
 
 /// Yields the items of an [`EventStream`](crate::EventStream).
 pub struct StreamItems(Source);
@@ -48,4 +52,30 @@ impl fmt::Debug for StreamItems {
             Source::Polled(_) => "StreamItems(polled)",
         })
     }
+}
+
+/// Something to write to an SSE connection.
+#[derive(Clone, Debug)]
+pub enum StreamItem {
+    /// A message that is in the log.
+    Event {
+        /// The event's id, from which the client can resume.
+        id: EventId,
+        /// The JSON-RPC message.
+        data: Bytes,
+    },
+    /// A message without an id, which is not in the log. Shoal sends it again when the client listens again.
+    Passing {
+        /// The JSON-RPC message.
+        data: Bytes,
+    },
+    /// An event without data that gives the client an id (SEP-1699).
+    Prime {
+        /// The id from which the client can resume.
+        id: EventId,
+    },
+    /// Tells the client when to reconnect, and closes the connection.
+    Retry(Duration),
+    /// The session is moving: the edge must listen again after the last id that it got.
+    Moved,
 }

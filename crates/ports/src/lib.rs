@@ -18,11 +18,13 @@
 //!
 //! [`contract`] holds one test suite for each storage trait; every engine runs it.
 
+mod auth_error;
 mod authenticator;
 mod backoff;
 mod binding;
 mod call;
 mod call_events;
+mod call_outcome;
 mod catalog;
 mod client_info;
 mod cluster_bus;
@@ -37,6 +39,7 @@ mod failures;
 mod file_watch;
 mod forwarded;
 mod gateway;
+mod grant;
 mod grant_watch;
 mod hint;
 mod identity;
@@ -62,20 +65,20 @@ mod read_file;
 mod secret;
 mod session_state;
 mod store;
+mod store_error;
 mod tasks;
 mod worker;
 
+pub use auth_error::{AuthError, ProofFault, TokenFault};
 pub use authenticator::{
-    AuthError, Authenticated, Authenticator, ClientCertificate, Credentials, Grant, Operation,
-    ProofFault, ResourceMetadata, Scheme, TokenFault,
+    Authenticated, Authenticator, ClientCertificate, Credentials, Operation, ResourceMetadata,
+    Scheme,
 };
 pub use backoff::Backoff;
 pub use binding::{Binding, Bound, Drawn, LedgerNumber};
-pub use call::{
-    Answered, AskId, Call, CallControl, CallEvent, CallEventKind, CallFailure, CallOutcome, Caller,
-    LogFilter, MayStart, RunningCall, answered,
-};
-pub use call_events::CallEvents;
+pub use call::{Answered, Call, CallControl, Caller, LogFilter, RunningCall, answered};
+pub use call_events::{AskId, CallEvent, CallEventKind, CallEvents};
+pub use call_outcome::{CallFailure, CallOutcome};
 pub use catalog::{PoolCatalog, RawObjectOrEmpty, Repeat, ServerFacts, SettledFacts};
 pub use client_info::ClientInfo;
 pub use cluster_bus::{ClusterBus, ClusterEvent, ClusterSubscription, Lagged};
@@ -87,8 +90,9 @@ pub use file_watch::FileWatch;
 pub use forwarded::ForwardedHeaders;
 pub use gateway::{
     Delivered, EventStream, GatewayError, OpenSession, Opened, Post, SessionGateway, SessionRef,
-    SessionTransport, StreamItem,
+    SessionTransport,
 };
+pub use grant::Grant;
 pub use grant_watch::{GrantNews, GrantWatch};
 pub use hint::{NodeTag, stable_hash};
 pub use identity::{CallId, DeliveryId, Epoch, NodeId, Principal, SessionId, WorkerId};
@@ -98,7 +102,7 @@ pub use inspector::{
     SessionReport, Step, StreamReport, ToolAnnotations, ToolDetail, ToolReport, WorkerReport,
     mark_of, quantile,
 };
-pub use items::StreamItems;
+pub use items::{StreamItem, StreamItems};
 pub use journal::{Begin, Begun, Journal, JournalEntry, JournaledCall, OpenStream, RunningStream};
 pub use kind::{Kind, Retry};
 pub use last_token::{LastToken, TokenDigest, digest_of};
@@ -120,7 +124,8 @@ pub use session_state::{
     STATE_KEY_BYTES, SessionState, StateDoor, StateRequest, no_session, not_kept, perhaps_kept,
 };
 pub use shoal_protocol::shown;
-pub use store::{Store, StoreError};
+pub use store::Store;
+pub use store_error::StoreError;
 pub use tasks::{AdoptCall, SessionTasks, TaskAnswer, TaskClient, TaskMark, TaskRequest};
 pub use worker::{
     Announcement, Attach, Expected, ResourceUpdated, Worker, WorkerHere, WorkerLoad, WorkerSet,
