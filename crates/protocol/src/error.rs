@@ -1,4 +1,7 @@
-use crate::{LONGEST_MESSAGE, RawJson, RawObject, shown};
+use crate::{RawJson, RawObject, shown};
+
+/// Maximum bytes of Shoal's own error messages, which may quote a client. Longer messages are shortened.
+pub const LONGEST_MESSAGE: usize = 1024;
 
 const MALFORMED: &str = "the peer answered with an error that has no message";
 

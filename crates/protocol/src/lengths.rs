@@ -30,8 +30,6 @@ pub const LONGEST_METHOD: Longest = longest("method", 128);
 pub const LONGEST_URI: Longest = longest("params.uri", 8 << 10);
 /// Maximum bytes of a cancellation's reason. Longer reasons are shortened.
 pub const LONGEST_REASON: usize = 1024;
-/// Maximum bytes of Shoal's own error messages, which may quote a client. Longer messages are shortened.
-pub const LONGEST_MESSAGE: usize = 1024;
 
 /// Shorter texts need no check.
 const LEAST: usize = 256;

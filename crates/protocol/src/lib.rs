@@ -42,7 +42,7 @@ pub use compose::{
 pub use depth::nesting_within;
 pub use ends::{Ends, Spotted};
 pub use envelope::{Body, InvalidMessage, Message, Notification, Outcome, Request, Response};
-pub use error::{RpcError, code};
+pub use error::{LONGEST_MESSAGE, RpcError, code};
 pub use event_id::{EventId, InvalidEventId, StreamId};
 pub use headers::{
     EncodedValue, HeaderMismatch, LAST_EVENT_ID, MCP_METHOD, MCP_NAME, MCP_PARAM_PREFIX,
@@ -51,9 +51,7 @@ pub use headers::{
 pub use index::Index;
 pub use input_responses::input_responses;
 pub use json::RawJson;
-pub use lengths::{
-    LONGEST_ID, LONGEST_MESSAGE, LONGEST_METHOD, LONGEST_REASON, LONGEST_URI, Longest,
-};
+pub use lengths::{LONGEST_ID, LONGEST_METHOD, LONGEST_REASON, LONGEST_URI, Longest};
 pub use log_level::LogLevel;
 pub use meta::{
     CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROGRESS_TOKEN, PROTOCOL_VERSION, RequestMeta,
