@@ -8,6 +8,7 @@ use tokio::runtime::Handle;
 use crate::config::{Protocol, Telemetry};
 use crate::metrics::Signal;
 
+mod attempt;
 mod background;
 mod export_stats;
 mod exporter;

@@ -1,13 +1,12 @@
 use bytes::{Buf as _, BufMut as _, Bytes};
 use http::uri::PathAndQuery;
-use tonic::client;
 use tonic::codec::{Codec, CompressionEncoding, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::metadata::{MetadataKey, MetadataMap};
 use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
-use tonic::{Code, Request, Status};
+use tonic::{Code, Request, Status, client};
 use tonic_types::StatusExt as _;
 
-use super::sender::{AttemptError, Retryable};
+use super::attempt::{AttemptError, Retryable};
 use crate::config::{Compression, Telemetry};
 use crate::metrics::Signal;
 

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use reqwest::Url;
 use rustls::{ClientConfig, RootCertStore};
 
-use super::sender::{AttemptError, Retryable};
+use super::attempt::{AttemptError, Retryable};
 use crate::config::{Compression, Telemetry};
 
 /// Maximum bytes of a response. A correct one has a few.

@@ -9,6 +9,7 @@ use prost::Message as _;
 use shoal_ports::Backoff;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::attempt::{AttemptError, Retryable};
 use super::export_stats::ExportStats;
 use super::grpc::Grpc;
 use super::http::Http;
@@ -28,20 +29,6 @@ pub(crate) struct Sender {
 pub(super) enum OtlpClient {
     Grpc(Grpc),
     Http(Http),
-}
-
-#[derive(Debug)]
-pub(super) struct AttemptError {
-    pub(super) why: String,
-    pub(super) again: Retryable,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Retryable {
-    Never,
-    Soon,
-    /// After this time, which the collector named.
-    After(Duration),
 }
 
 #[derive(Debug)]
