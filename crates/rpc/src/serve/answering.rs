@@ -7,8 +7,7 @@ use shoal_ports::{Delivered, EventStream, GatewayError, Opened, SessionTasks, St
 use shoal_protocol::task::Task;
 use shoal_protocol::{EventId, RequestId, response};
 
-use super::drive::ServedRequests;
-use super::served_request::ServedRequest;
+use super::served_request::{ServedRequest, ServedRequests};
 use crate::convert::gateway::{error_to_wire, event_id_out, item_cost, item_out, opened_out};
 use crate::convert::task::{task_out, tasks_out};
 use crate::error::TooLong;

@@ -3,19 +3,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures::{StreamExt as _, stream};
-use parking_lot::Mutex;
 use shoal_telemetry::metrics::LinkKind;
 use tonic::Streaming;
 
 use super::GatewayLinksInner;
 use super::answering::Answering;
-use super::served_request::ServedRequest;
+use super::served_request::{ServedRequest, ServedRequests};
 use crate::convert::gateway::{event_id_in, open_in};
 use crate::convert::post::{deliver_in, session_in};
 use crate::convert::task::{adopt_in, ask_in};
 use crate::convert::until_over::until_over_in;
 use crate::error::LinkError;
-use crate::link::ByFlight;
 use crate::link::events::LinkEvents;
 use crate::link::inbox::Inbox;
 use crate::link::meter::Up;
@@ -25,19 +23,6 @@ use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::node::v1::{EdgeFrame, SessionFrame};
 
 pub(super) type EdgeInbox = Inbox<Streaming<EdgeFrame>, EdgeFrame, SessionFrame>;
-
-#[derive(Default)]
-pub(super) struct ServedRequests(Mutex<ByFlight<Arc<ServedRequest>>>);
-
-impl ServedRequests {
-    pub(super) fn remove(&self, number: u64) {
-        self.0.lock().remove(&number);
-    }
-
-    fn get(&self, number: u64) -> Option<Arc<ServedRequest>> {
-        self.0.lock().get(&number).cloned()
-    }
-}
 
 pub(super) struct Drive {
     shared: Arc<GatewayLinksInner>,

@@ -1,7 +1,11 @@
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
+use parking_lot::Mutex;
 use shoal_telemetry::metrics::{LinkKind, metrics};
 use tokio::sync::Notify;
+
+use crate::link::ByFlight;
 
 pub(super) struct ServedRequest {
     credit: AtomicI64,
@@ -59,5 +63,18 @@ impl ServedRequest {
         while !self.is_detached() {
             self.changed.notified().await;
         }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct ServedRequests(pub(super) Mutex<ByFlight<Arc<ServedRequest>>>);
+
+impl ServedRequests {
+    pub(super) fn remove(&self, number: u64) {
+        self.0.lock().remove(&number);
+    }
+
+    pub(super) fn get(&self, number: u64) -> Option<Arc<ServedRequest>> {
+        self.0.lock().get(&number).cloned()
     }
 }

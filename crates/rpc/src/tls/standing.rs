@@ -3,10 +3,8 @@ use std::sync::Arc;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
-use tonic::{Request, Status};
+use tonic::Status;
 use webpki::EndEntityCert;
-
-use super::stream::ConnectInfo;
 
 /// Separates a pool's name and the cluster's in a certificate: `search.pool.shoal`.
 const POOL: &str = ".pool.";
@@ -45,11 +43,7 @@ impl Standing {
         })
     }
 
-    pub(crate) fn of_request<T>(request: &Request<T>) -> Self {
-        let info = request.extensions().get::<ConnectInfo>();
-        info.map(|info| info.standing.clone()).unwrap_or_default()
-    }
-
+    /// Returns why the peer may not serve `pool`, for both sides' logs.
     pub(crate) fn refuses(&self, pool: &str) -> Option<String> {
         let Self::Worker(pools) = self else {
             return None;

@@ -21,8 +21,15 @@ pub(crate) struct Accepted {
 
 #[derive(Clone)]
 pub(crate) struct ConnectInfo {
-    pub(super) standing: Standing,
+    standing: Standing,
     address: SocketAddr,
+}
+
+impl Standing {
+    pub(crate) fn of_request<T>(request: &Request<T>) -> Self {
+        let info = request.extensions().get::<ConnectInfo>();
+        info.map(|info| info.standing.clone()).unwrap_or_default()
+    }
 }
 
 pub(crate) fn peer_address<T>(request: &Request<T>) -> Option<SocketAddr> {
