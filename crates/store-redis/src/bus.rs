@@ -4,25 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use futures::StreamExt;
 use redis::aio::PubSub;
-use shoal_ports::{Backoff, ClusterBus, ClusterEvent, ClusterSubscription, Lagged, StoreError};
+use shoal_ports::{Backoff, ClusterEvent, Lagged};
 use tokio::sync::broadcast;
 use tokio::time::{Instant, interval_at, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::RedisConfig;
-use crate::connections::Suspicion;
 use crate::dial::Dialler;
-use crate::measure::measured;
-use crate::reply::unexpected;
-use crate::store::RedisStore;
+use crate::suspicion::Suspicion;
 
 pub(crate) struct RedisBus {
-    subscribers: broadcast::Sender<Result<ClusterEvent, Lagged>>,
+    pub(crate) subscribers: broadcast::Sender<Result<ClusterEvent, Lagged>>,
     listening: Arc<AtomicBool>,
-    channel: String,
+    pub(crate) channel: String,
     _listener: AbortOnDropHandle<()>,
 }
 
@@ -60,27 +56,6 @@ impl RedisBus {
 
     pub(crate) fn is_listening(&self) -> bool {
         self.listening.load(Ordering::Relaxed)
-    }
-}
-
-#[async_trait]
-impl ClusterBus for RedisStore {
-    async fn publish(&self, event: ClusterEvent) -> Result<(), StoreError> {
-        measured("bus.publish", async {
-            let payload = serde_json::to_vec(&event).map_err(|_| unexpected())?;
-            let channel = &self.inner.bus.channel;
-            let mut command = redis::cmd("PUBLISH");
-            command.arg(channel).arg(payload);
-            // The channel is the key, so one node of a Redis Cluster gets all events of a publisher and keeps their
-            // order.
-            self.inner.connections.ask(channel, command).await?;
-            Ok(())
-        })
-        .await
-    }
-
-    fn subscribe(&self) -> ClusterSubscription {
-        ClusterSubscription::new(self.inner.bus.subscribers.subscribe())
     }
 }
 

@@ -16,22 +16,13 @@ use crate::measure::LATE;
 use crate::meter::Meter;
 use crate::outage::Outage;
 use crate::scripts::Script;
+use crate::suspicion::Suspicion;
 
 /// The connection for commands, which a task renews. After a loss, commands wait for the first attempt to reconnect. If
 /// that fails, commands fail at once until there is a connection.
 pub(crate) struct Connections {
     shared: Arc<ConnectionsInner>,
     _keeper: AbortOnDropHandle<()>,
-}
-
-/// Asks to check the command connection, because another connection to the server has ended.
-#[derive(Clone, Default)]
-pub(crate) struct Suspicion(Arc<Notify>);
-
-impl Suspicion {
-    pub(crate) fn raise(&self) {
-        self.0.notify_one();
-    }
 }
 
 struct ConnectionsInner {

@@ -11,8 +11,9 @@ use shoal_ports::{
 
 use crate::keys::field;
 use crate::measure::measured;
+use crate::millis::millis;
 use crate::reply::{number, optional, parts, plain_step, unexpected};
-use crate::store::{Inner, RedisStore, millis};
+use crate::store::{Inner, RedisStore};
 
 /// Maximum epochs queried concurrently.
 const ASKED_TOGETHER: usize = 128;

@@ -7,6 +7,7 @@
 
 mod access;
 mod bus;
+mod cluster_bus;
 mod config;
 mod connections;
 mod dial;
@@ -23,11 +24,13 @@ mod lists;
 mod measure;
 mod membership;
 mod meter;
+mod millis;
 mod outage;
 mod quota;
 mod reply;
 mod scripts;
 mod store;
+mod suspicion;
 mod target;
 
 pub use config::{Password, RedisConfig, SentinelConfig, TlsConfig};

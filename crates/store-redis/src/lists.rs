@@ -6,8 +6,9 @@ use redis::Value;
 use shoal_ports::{NodeId, Principal, SessionId, StoreError};
 
 use crate::directory::text;
+use crate::millis::millis;
 use crate::reply::{parts, unexpected};
-use crate::store::{Inner, millis};
+use crate::store::Inner;
 
 impl Inner {
     /// Enters the node before its sessions, so that its list can be found.

@@ -7,8 +7,9 @@ use redis::Value;
 use shoal_ports::{Membership, NodeId, NodeInfo, StoreError};
 
 use crate::measure::measured;
+use crate::millis::millis;
 use crate::reply::{fields, optional, parts, unexpected};
-use crate::store::{RedisStore, millis};
+use crate::store::RedisStore;
 
 #[async_trait]
 impl Membership for RedisStore {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use redis::{Arg, Cmd, Script as Sha};
 
 use crate::config::RedisConfig;
-use crate::store::millis;
+use crate::millis::millis;
 
 pub(crate) struct Script {
     source: String,

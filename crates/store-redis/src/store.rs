@@ -1,6 +1,5 @@
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -11,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::bus::RedisBus;
 use crate::config::RedisConfig;
-use crate::connections::{Connections, Suspicion};
+use crate::connections::Connections;
 use crate::dial::Dialler;
 use crate::error::ConnectError;
 use crate::hello::warn_of_eviction;
@@ -19,6 +18,7 @@ use crate::keys::{Keys, is_prefix};
 use crate::meter::Latency;
 use crate::reply::{Parts, step};
 use crate::scripts::{RoomScript, Script, Scripts};
+use crate::suspicion::Suspicion;
 
 /// All storage ports in one Redis. Clones share its connections.
 #[derive(Clone)]
@@ -179,11 +179,4 @@ impl Inner {
         command.arg(key).arg(fields);
         self.connections.ask(key, command).await
     }
-}
-
-/// Converts a time to milliseconds, at least one.
-pub(crate) fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis())
-        .unwrap_or(u64::MAX)
-        .clamp(1, 1 << 40)
 }
