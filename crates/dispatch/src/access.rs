@@ -2,6 +2,8 @@
 //!
 //! Lists hide what a caller may not use, and a hidden item looks unknown.
 
+mod items;
+
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -12,7 +14,6 @@ use shoal_telemetry::audit::{self, Kind, keys};
 use shoal_telemetry::metrics::{PolicyOutcome, metrics};
 use shoal_telemetry::trace::{self, attributes};
 
-use crate::catalog::{Catalog, OfferedTool, Readings};
 use crate::config::Config;
 
 pub(crate) struct Access(Option<Asked>);
@@ -86,67 +87,6 @@ impl Access {
         self.0.as_ref().map(|asked| asked.subject.number())
     }
 
-    pub(crate) fn tool(&self, catalog: &Catalog, name: &str, offered: &OfferedTool) -> MayCall {
-        let Some(asked) = &self.0 else {
-            return MayCall::Yes;
-        };
-        let item = Some(&offered.tool.raw);
-        let named = (TargetKind::Tool, name, &*offered.pool, item);
-        let decision = asked.decide(named, catalog.number());
-        asked.told(named, decision);
-        match (decision.allowed, decision.asks) {
-            (false, _) => MayCall::No,
-            (true, false) => MayCall::Yes,
-            (true, true) => MayCall::OnceAgreed,
-        }
-    }
-
-    pub(crate) fn shows_tool(&self, catalog: &Catalog, name: &str, offered: &OfferedTool) -> bool {
-        let number = catalog.number();
-        self.shows(
-            number,
-            TargetKind::Tool,
-            name,
-            &offered.pool,
-            &offered.tool.raw,
-        )
-    }
-
-    pub(crate) fn prompt(&self, catalog: &Catalog, name: &str, pool: &str) -> bool {
-        self.answer((TargetKind::Prompt, name, pool, None), catalog)
-    }
-
-    pub(crate) fn method(&self, catalog: &Catalog, method: &str, pool: &str) -> bool {
-        self.answer((TargetKind::Method, method, pool, None), catalog)
-    }
-
-    pub(crate) fn template(&self, catalog: &Catalog, template: &str, pool: &str) -> bool {
-        self.answer(
-            (TargetKind::ResourceTemplate, template, pool, None),
-            catalog,
-        )
-    }
-
-    /// A URI that the backend does not list must be allowed in every spelling that a server may read, and denied in
-    /// none.
-    pub(crate) fn resource(&self, catalog: &Catalog, uri: &str, pool: &str) -> bool {
-        let Some(asked) = &self.0 else {
-            return true;
-        };
-        let named = (TargetKind::Resource, uri, pool, None);
-        if catalog.is_listed(uri) {
-            return self.answer(named, catalog);
-        }
-        let mut decision = asked.decide(named, catalog.number());
-        if decision.allowed
-            && let Some(against) = asked.against_other_readings(uri, pool, catalog)
-        {
-            decision = against;
-        }
-        asked.told(named, decision);
-        decision.allowed
-    }
-
     pub(crate) fn shows(
         &self,
         catalog: u64,
@@ -161,36 +101,9 @@ impl Access {
         let item = (kind == TargetKind::Tool).then_some(item);
         asked.decide((kind, name, pool, item), catalog).allowed
     }
-
-    fn answer(&self, named: Named<'_>, catalog: &Catalog) -> bool {
-        let Some(asked) = &self.0 else {
-            return true;
-        };
-        let decision = asked.decide(named, catalog.number());
-        asked.told(named, decision);
-        decision.allowed
-    }
 }
 
 impl Asked {
-    /// Finds a denial under another spelling that a server may read.
-    fn against_other_readings(&self, uri: &str, pool: &str, catalog: &Catalog) -> Option<Decision> {
-        let decide = |uri: &str| {
-            let named = (TargetKind::Resource, uri, pool, None);
-            self.policy
-                .decide(&self.subject, &target(named, catalog.number()))
-        };
-        let Some(Readings { whole, loose }) = Catalog::readings(uri) else {
-            return Some(Decision::NO_RULE_ALLOWS);
-        };
-        let mut whole = whole.iter().map(|uri| decide(uri));
-        let mut loose = loose.iter().map(|uri| decide(uri));
-        let denied = |decision: &Decision| !decision.allowed;
-        let by_a_rule =
-            |decision: &Decision| denied(decision) && self.policy.rule(*decision).is_some();
-        whole.find(denied).or_else(|| loose.find(by_a_rule))
-    }
-
     fn decide(&self, named: Named<'_>, catalog: u64) -> Decision {
         let decision = self.policy.decide(&self.subject, &target(named, catalog));
         if !decision.allowed {

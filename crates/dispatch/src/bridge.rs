@@ -16,7 +16,7 @@ mod retry;
 
 use std::sync::Arc;
 
-use shoal_ports::{CallControl, CallEvent, CallEvents, CallOutcome, RunningCall};
+use shoal_ports::{CallControl, CallEvent, CallEvents, CallFailure, CallOutcome, RunningCall};
 
 pub(crate) use allowance::Allowance;
 pub(crate) use input::Given;
@@ -54,4 +54,11 @@ pub(crate) fn running<B: Bridge>(
 
 pub(crate) fn answered(outcome: CallOutcome) -> RunningCall {
     RunningCall::ended(outcome, None)
+}
+
+pub(crate) fn instead(outcome: CallOutcome) -> Result<RunningCall, CallFailure> {
+    match outcome {
+        CallOutcome::Failed(failure) => Err(failure),
+        outcome => Ok(answered(outcome)),
+    }
 }

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use crate::catalog::{Conflict, contested};
 use crate::config::{Config, PoolConfig};
+use crate::gauges;
 use crate::remembered::Memorable;
 use crate::shared::Shared;
 use crate::status::Status;
@@ -27,7 +28,7 @@ impl Dispatch {
     /// must be the same on every node.
     pub fn new(config: Config, keys: KeyRing) -> Self {
         Self {
-            shared: Arc::new_cyclic(|own| Shared::new(config, keys, own)),
+            shared: Arc::new_cyclic(|own| Shared::new(config, keys, gauges::register(own))),
         }
     }
 

@@ -20,12 +20,13 @@ use tokio::time::Instant;
 use crate::access::Access;
 use crate::approval::Next;
 use crate::asker::Asker;
+use crate::bridge::instead;
 use crate::catalog::OfferedTool;
 use crate::coerce;
 use crate::dispatch::Dispatch;
 use crate::pools::{Member, View, Wanted};
 use crate::route::unknown_resource;
-use crate::start::{Resumed, instead};
+use crate::start::Resumed;
 use crate::subscriptions::Subscriptions;
 
 const LISTS_WITHIN: Duration = Duration::from_secs(10);

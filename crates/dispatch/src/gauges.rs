@@ -1,40 +1,33 @@
+//! Gauges of a dispatcher.
+
 use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 
-use shoal_telemetry::metrics::{self, EntryKind, NameKind, Registration, WorkerState, metrics};
+use shoal_telemetry::metrics::{self, EntryKind, Registration, WorkerState, metrics};
 
-use crate::catalog::Catalog;
-use crate::pools::{CircuitState, Member, View};
+use crate::pools::{CircuitState, Member};
 use crate::shared::Shared;
 
-pub(crate) struct Gauges {
-    _registrations: [Registration; 6],
-}
-
-impl Gauges {
-    pub(crate) fn register(shared: &Weak<Shared>) -> Self {
-        let (pools, catalog) = (&metrics().pools, &metrics().catalog);
-        let of = || shared.clone();
-        let [running, awaiting, workers, circuits, entries, conflicts] =
-            std::array::from_fn(|_| of());
-        Self {
-            _registrations: [
-                pools.observe_in_flight(move |report| in_flight(&running, report)),
-                pools.observe_awaiting(move |report| await_workers(&awaiting, report)),
-                pools.observe_workers(move |report| {
-                    count(&workers, state_of, report);
-                }),
-                pools.observe_circuits(move |report| {
-                    count(&circuits, |member, _| circuit_of(member), report);
-                }),
-                catalog.observe_entries(move |report| list(&entries, report)),
-                catalog.observe_conflicts(move || {
-                    let shared = conflicts.upgrade();
-                    shared.map_or(0, |shared| shared.view().catalog.conflicts.len() as u64)
-                }),
-            ],
-        }
-    }
+/// The gauges report until the registrations are dropped.
+pub(crate) fn register(shared: &Weak<Shared>) -> [Registration; 6] {
+    let (pools, catalog) = (&metrics().pools, &metrics().catalog);
+    let of = || shared.clone();
+    let [running, awaiting, workers, circuits, entries, conflicts] = std::array::from_fn(|_| of());
+    [
+        pools.observe_in_flight(move |report| in_flight(&running, report)),
+        pools.observe_awaiting(move |report| await_workers(&awaiting, report)),
+        pools.observe_workers(move |report| {
+            count(&workers, state_of, report);
+        }),
+        pools.observe_circuits(move |report| {
+            count(&circuits, |member, _| circuit_of(member), report);
+        }),
+        catalog.observe_entries(move |report| list(&entries, report)),
+        catalog.observe_conflicts(move || {
+            let shared = conflicts.upgrade();
+            shared.map_or(0, |shared| shared.view().catalog.conflicts.len() as u64)
+        }),
+    ]
 }
 
 fn in_flight(shared: &Weak<Shared>, report: &mut dyn FnMut(&str, u64)) {
@@ -118,16 +111,5 @@ fn list(shared: &Weak<Shared>, report: &mut dyn FnMut(&str, EntryKind, u64)) {
         ] {
             report(pool, kind, count as u64);
         }
-    }
-}
-
-/// Old names stay allowed in telemetry, because some reports come late and a process may have
-/// several dispatchers.
-pub(crate) fn name(view: &View, before: &Arc<Catalog>) {
-    let known = &metrics().known;
-    known.add(NameKind::Pool, view.pools.keys().map(Arc::clone));
-    if !Arc::ptr_eq(&view.catalog, before) {
-        known.add(NameKind::Tool, view.catalog.tool_names());
-        known.add(NameKind::Prompt, view.catalog.prompt_names());
     }
 }

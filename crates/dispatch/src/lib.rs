@@ -38,6 +38,7 @@ pub mod fuzz;
 mod gauges;
 mod handle;
 mod in_flight;
+mod known_names;
 mod now;
 mod own;
 mod picture;

@@ -1,5 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
@@ -7,6 +7,7 @@ use shoal_ports::{
     Announcement, OwnLists, PoolCatalog, ResourceUpdated, ServerFacts, Worker, WorkerId,
 };
 use shoal_protocol::{KeyRing, RawJson};
+use shoal_telemetry::metrics::Registration;
 use tokio::sync::{broadcast, watch};
 use tokio::task::AbortHandle;
 
@@ -14,8 +15,8 @@ use crate::awaiting::Awaiting;
 use crate::bridge::ParkingLot;
 use crate::catalog::{AgreedNames, Audience, Catalog, Keepers};
 use crate::config::{Config, PoolConfig, PoolSettings};
-use crate::gauges::{self, Gauges};
 use crate::in_flight::InFlight;
+use crate::known_names::allow_names;
 use crate::own::OwnViews;
 use crate::picture::Picture;
 use crate::pools::{Registry, View};
@@ -42,11 +43,11 @@ pub(crate) struct Shared {
     view: RwLock<Arc<View>>,
     changes: watch::Sender<()>,
     registry: Mutex<Registry>,
-    _gauges: Gauges,
+    _gauges: [Registration; 6],
 }
 
 impl Shared {
-    pub(crate) fn new(mut config: Config, keys: KeyRing, own: &Weak<Self>) -> Self {
+    pub(crate) fn new(mut config: Config, keys: KeyRing, gauges: [Registration; 6]) -> Self {
         let settings = Arc::new(PoolSettings::new(
             std::mem::take(&mut config.pools),
             !config.unnamed_pools,
@@ -80,7 +81,7 @@ impl Shared {
             view: RwLock::new(Arc::new(view)),
             changes: watch::Sender::new(()),
             registry: Mutex::new(Registry::new(settings, picture)),
-            _gauges: Gauges::register(own),
+            _gauges: gauges,
         }
     }
 
@@ -193,7 +194,7 @@ impl Shared {
     fn refresh(&self, registry: &mut Registry) {
         let before = self.view();
         let (view, facts) = registry.view(&self.config, &before);
-        gauges::name(&view, &before.catalog);
+        allow_names(&view, &before.catalog);
         // Published before the view, so that capabilities are known when a pool becomes visible.
         let (versions, own) = (facts.versions, facts.own.clone());
         publish(&self.facts, |known| {

@@ -4,7 +4,7 @@ use shoal_ports::{
     Attach, Binding, Call, CallFailure, CallOutcome, CallPlan, Caller, MayStart, Repeat, Route,
     RunningCall, WorkerId,
 };
-use shoal_protocol::{Era, Method, RawJson, RpcError};
+use shoal_protocol::{Era, Method, RawJson};
 use shoal_telemetry::metrics::{RetryReason, metrics};
 use shoal_telemetry::trace::{self, attributes as key, names};
 use tokio::time::Instant;
@@ -13,13 +13,12 @@ use crate::access::Access;
 use crate::approval::{Answered, AskedCall, Next, input_required, refused_before};
 use crate::bridge::{
     Allowance, Continued, Given, LegacyBridge, Modern, ModernBridge, Purpose, answered,
-    answered_before, continued, running,
+    answered_before, continued, instead, running,
 };
 use crate::deadline::{is_askable_task, may_be_parked, worker_deadline};
 use crate::dispatch::Dispatch;
 use crate::in_flight::InFlightCall;
 use crate::plan::{Found, refuse};
-use crate::pools::View;
 use crate::rounds::{Position, round_id};
 use crate::route::{Arguments, RouteError};
 use crate::worker_call::{NotFound, NotStarted, Origin, WorkerCall, attach};
@@ -34,19 +33,6 @@ enum Agreed {
 pub(crate) enum Resumed {
     Running(RunningCall),
     Asking(RunningCall),
-}
-
-pub(crate) fn list(view: &View, access: &Access, call: &Call) -> CallOutcome {
-    let Some(pages) = view.catalog.list(&call.method, access) else {
-        return match view.unannounced(access.has_rules()) {
-            Some(failure) => CallOutcome::Failed(failure),
-            None => CallOutcome::Refused(RpcError::method_not_found(call.method.as_str())),
-        };
-    };
-    match pages.get(call.caller.revision.era(), call.params.as_ref()) {
-        Ok(page) => CallOutcome::Result(page),
-        Err(error) => CallOutcome::Refused(error),
-    }
 }
 
 impl Dispatch {
@@ -456,13 +442,6 @@ impl Dispatch {
 
 fn ask(request: &Modern, call: &Call, pool: &str, worker: Option<&Binding>) -> RunningCall {
     answered(request.shaped(input_required(request, call, pool, worker)))
-}
-
-pub(crate) fn instead(outcome: CallOutcome) -> Result<RunningCall, CallFailure> {
-    match outcome {
-        CallOutcome::Failed(failure) => Err(failure),
-        outcome => Ok(answered(outcome)),
-    }
 }
 
 fn not_taken(worker: &WorkerId, failure: &CallFailure) -> CallFailure {

@@ -1,3 +1,4 @@
+mod attempt_state;
 mod attempts;
 mod origin;
 mod reattach;

@@ -15,9 +15,9 @@ use tokio::sync::Notify;
 use tokio::time::{Duration, Instant, timeout_at};
 
 use super::{Answer, asked, question};
+use crate::bridge::instead;
 use crate::dispatch::Dispatch;
 use crate::in_flight::InFlightCall;
-use crate::start::instead;
 
 /// The id of the approval question. Workers count a round's ids from 1.
 const ASK: AskId = AskId(u32::MAX as u64);

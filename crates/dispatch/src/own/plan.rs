@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_ports::{Call, CallFailure, CallOutcome, Caller};
-use shoal_protocol::{Index, Method, RawJson};
+use shoal_protocol::{Index, Method, RawJson, RpcError};
 use tokio::time::{Instant, timeout_at};
 
 use super::known::{BRIEFLY, Known, MissingList};
@@ -13,7 +13,6 @@ use crate::dispatch::Dispatch;
 use crate::picture::not_ready;
 use crate::pools::View;
 use crate::shape::Typed;
-use crate::start::list;
 
 /// Maximum fetches of a caller's lists for one request. The lists may change meanwhile.
 const MOST: usize = 3;
@@ -234,4 +233,17 @@ pub(crate) const fn may_ask_again(asked: usize) -> bool {
 
 fn named(method: &Method, params: Option<&Index<'_>>) -> Option<RawJson> {
     params?.get(method.named()?.as_str())
+}
+
+pub(crate) fn list(view: &View, access: &Access, call: &Call) -> CallOutcome {
+    let Some(pages) = view.catalog.list(&call.method, access) else {
+        return match view.unannounced(access.has_rules()) {
+            Some(failure) => CallOutcome::Failed(failure),
+            None => CallOutcome::Refused(RpcError::method_not_found(call.method.as_str())),
+        };
+    };
+    match pages.get(call.caller.revision.era(), call.params.as_ref()) {
+        Ok(page) => CallOutcome::Result(page),
+        Err(error) => CallOutcome::Refused(error),
+    }
 }

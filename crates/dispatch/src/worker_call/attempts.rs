@@ -7,13 +7,8 @@ use shoal_telemetry::metrics::{RetryReason, ShedReason, metrics};
 use shoal_telemetry::trace::attributes as key;
 
 use super::Origin;
+use super::attempt_state::AttemptState;
 use crate::pools::{CircuitState, Member};
-
-#[derive(Default)]
-pub(super) struct AttemptState {
-    repeats: Option<RetryReason>,
-    shed: Option<ShedReason>,
-}
 
 pub(crate) struct NotStarted {
     pub(crate) failure: CallFailure,

@@ -11,7 +11,7 @@ use shoal_telemetry::metrics::ShedReason;
 use shoal_telemetry::trace::{self, Span, attributes as key, names};
 use tokio::time::Instant;
 
-use super::attempts::AttemptState;
+use super::attempt_state::AttemptState;
 use super::reattach::reach;
 use crate::asker::Asker;
 use crate::deadline::worker_deadline;
