@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use shoal_ports::SessionId;
 use shoal_protocol::{RawJson, RequestId};
 
-use crate::held_places::{SharedPlaces, ends_call};
-use crate::places::Places;
+use crate::call_end::ends_call;
+use crate::places::{Places, SharedPlaces};
 
 type Key = (SessionId, RequestId);
 type Calls = Mutex<HashMap<Key, SharedPlaces, RandomState>>;

@@ -1,19 +1,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use shoal_ports::{
     CallEventKind, Delivered, GatewayError, RunningCall, SessionGateway, SessionId, SessionRef,
 };
-use shoal_protocol::{Body, Message, RawJson, Request, RequestId, RpcError, code};
+use shoal_protocol::{Body, Message, Request, RequestId};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::awaited_answers::{AwaitedAnswers, Expected};
-use crate::places::Places;
-use crate::recorder::{Said, said};
+use crate::call_end::ends_call;
+use crate::places::{Places, SharedPlaces};
 use crate::state::EdgeState;
 
 /// Maximum wait for an answer of a session's owner. Then the edge asks again, because the answer
@@ -24,10 +23,9 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// owner reports on them.
 const STOPS_WITHIN: Duration = Duration::from_secs(5);
 
-pub(crate) type SharedPlaces = Arc<Mutex<Places>>;
-
-/// Requests hold the places until their tools have stopped. On an early drop, a Tokio task keeps
-/// the places until the session's owner says that the requests are over, or stays unreachable.
+/// Quota places that a session's requests hold until their tools have stopped. If dropped early, a
+/// Tokio task keeps the places until the session's owner says that the requests are over, or stays
+/// unreachable.
 pub(crate) struct SessionPlaces {
     places: SharedPlaces,
     expected: Option<Expected>,
@@ -226,27 +224,4 @@ fn request(message: &Message) -> Option<&Request> {
         Message::Request(request) => Some(request),
         _ => None,
     }
-}
-
-pub(crate) fn ends_call(text: &[u8]) -> bool {
-    match said(text) {
-        Said::Result => true,
-        Said::Error => !may_run_on(text),
-        Said::Other => false,
-    }
-}
-
-fn may_run_on(error: &[u8]) -> bool {
-    let answer = RawJson::from_valid(Bytes::copy_from_slice(error));
-    let error = answer.member("error");
-    let code = error.map(|error| RpcError::from_json(&error).code);
-    code.is_none_or(|code| {
-        [
-            code::REQUEST_CANCELLED,
-            code::DEADLINE_EXCEEDED,
-            code::OUTCOME_UNKNOWN,
-            code::GONE,
-        ]
-        .contains(&code)
-    })
 }

@@ -32,11 +32,12 @@ use shoal_ports::{NodeLimits, Principal};
 use shoal_telemetry::trace::InSpan as _;
 
 use crate::edge::EdgeService;
+use crate::endpoint::Endpoint;
 use crate::quotas::Places;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
 use crate::state::EdgeState;
-use crate::transport::{Endpoint, is_at};
+use crate::transport::is_at;
 use crate::visit::Visit;
 use crate::{answer, audit, authorize, cors, elsewhere, header_check, measure, resource};
 

@@ -8,7 +8,7 @@
 //! | `connection.rs`, `writing.rs` | the connection of a request |
 //! | `state.rs`, `visit.rs`, `permit.rs` | shared state of the endpoints, a request's facts, and a POST's resources |
 //! | `header_check.rs` | ambiguous headers |
-//! | `transport.rs` | the interface and list of client transports |
+//! | `transport.rs`, `endpoint.rs` | the interface and list of client transports |
 //! | `streamable.rs`, `era.rs` | Streamable HTTP, and the era of a posted message |
 //! | `incoming.rs` | a message from its bytes to its answer, for every transport |
 //! | `modern.rs`, `modern/` | 2026-07-28: calls, `server/discover`, `subscriptions/listen` |
@@ -37,12 +37,14 @@ mod awaited_answers;
 mod backlog;
 mod body;
 mod body_budget;
+mod call_end;
 mod config;
 mod connection;
 mod cors;
 mod cut_off;
 mod edge;
 mod elsewhere;
+mod endpoint;
 mod era;
 mod extension;
 mod gauges;

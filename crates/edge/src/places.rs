@@ -82,6 +82,8 @@ impl Places {
     }
 }
 
+pub(crate) type SharedPlaces = Arc<Mutex<Places>>;
+
 #[cfg(test)]
 mod tests {
     use shoal_ports::Principal;

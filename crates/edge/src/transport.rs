@@ -1,6 +1,6 @@
 //! The interface of client transports. `docs/transports.md` explains how to add one.
 //!
-//! Each transport is one file, with a row in [`transports!`] below. Behind the layers
+//! Each transport is one file, with a row in `transports!` (`endpoint.rs`). Behind the layers
 //! (`layers.rs`), it sees only allowed requests. All transports share these steps:
 //!
 //! | step | where |
@@ -18,13 +18,10 @@ use http::request::Parts;
 use shoal_ports::Scheme;
 
 use crate::authorize;
-use crate::legacy::http_sse::HttpSse;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
 use crate::state::EdgeState;
-use crate::streamable::Streamable;
 use crate::visit::Visit;
-use crate::websocket::WebSocket;
 
 /// A client transport. Static dispatch avoids allocations.
 pub(crate) trait ClientTransport {
@@ -67,53 +64,3 @@ impl Mount {
             .ok_or(Refusal::MethodNotAllowed { allow })
     }
 }
-
-/// The first transport that claims a request serves it.
-macro_rules! transports {
-    ($($transport:ident),+ $(,)?) => {
-        #[derive(Clone, Copy, Debug)]
-        pub(crate) enum Endpoint {
-            $(
-                $transport(Mount),
-            )+
-        }
-
-        impl Endpoint {
-            pub(crate) fn of(edge: &EdgeState, head: &Parts) -> Option<Self> {
-                $(
-                    if let Some(mount) = $transport::mount(edge, head) {
-                        return Some(Self::$transport(mount));
-                    }
-                )+
-                None
-            }
-
-            pub(crate) fn mount(self) -> Mount {
-                match self {
-                    $(Self::$transport(mount) => mount,)+
-                }
-            }
-
-            pub(crate) fn token(
-                self,
-                headers: &HeaderMap,
-            ) -> Result<Option<(Scheme, &[u8])>, Refusal> {
-                match self {
-                    $(Self::$transport(_) => $transport::token(headers),)+
-                }
-            }
-
-            pub(crate) async fn answer(
-                self,
-                visit: Visit<'_>,
-                body: HttpBody,
-            ) -> Result<Response, Refused> {
-                match self {
-                    $(Self::$transport(_) => $transport::answer(visit, body).await,)+
-                }
-            }
-        }
-    };
-}
-
-transports! { WebSocket, Streamable, HttpSse }

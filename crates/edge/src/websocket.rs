@@ -12,11 +12,13 @@
 //! | `connection.rs` | a connection from its handshake to its end |
 //! | `receiving.rs` | messages of the client |
 //! | `sending.rs` | messages of the server |
+//! | `end.rs` | the reasons to close a connection |
 //! | `closing.rs` | the end of a connection |
 
 mod client;
 mod closing;
 mod connection;
+mod end;
 mod handshake;
 mod receiving;
 mod sending;
@@ -28,13 +30,12 @@ use http::{HeaderMap, Method as HttpMethod};
 use shoal_ports::Scheme;
 
 use self::handshake::{AUTH, TOKEN_ONCE, accept, named_once};
-use crate::authorize;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
 use crate::state::EdgeState;
 use crate::transport::{ClientTransport, Mount, is_at};
-use crate::upgrade;
 use crate::visit::Visit;
+use crate::{authorize, upgrade};
 
 pub(crate) struct WebSocket;
 

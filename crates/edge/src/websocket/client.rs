@@ -10,7 +10,7 @@ use shoal_protocol::{Body, TraceContext};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::closing::{End, TOKEN_OVER};
+use super::end::{End, TOKEN_OVER};
 use crate::answer;
 use crate::backlog::Reader;
 use crate::cut_off::CutOff;

@@ -1,4 +1,3 @@
-use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,6 +13,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::client::Session;
 use super::connection::{Connection, READ_AT_ONCE};
+use super::end::End;
 use super::receiving::{Arrived, CONTROL_FRAME, hand_over};
 use crate::body_budget::BodyPermit;
 use crate::upgrade::Duplex;
@@ -23,48 +23,6 @@ use crate::upgrade::Duplex;
 const LINGER: Duration = Duration::from_secs(5);
 const LINGER_BYTES: usize = 32 << 20;
 const LONGEST_REASON: usize = 123;
-
-pub(super) enum End {
-    Gone,
-    Close(CloseCode, Cow<'static, str>),
-}
-
-impl End {
-    const fn close(code: CloseCode, why: &'static str) -> Self {
-        Self::Close(code, Cow::Borrowed(why))
-    }
-}
-
-pub(super) const AWAY: End = End::close(
-    CloseCode::Away,
-    "this node is going away; connect again, and resume the session if you can",
-);
-pub(super) const MOVED: End = End::close(
-    CloseCode::Restart,
-    "the session moves to another node; connect again after the last event",
-);
-pub(super) const OVER: End = End::close(
-    CloseCode::Normal,
-    "the stream ends here: the session is over, or read elsewhere, or was read too slowly",
-);
-pub(super) const TOKEN_OVER: End = End::close(
-    CloseCode::Policy,
-    "the access token is no longer valid; connect again with a new one, and resume the session if you can",
-);
-pub(super) const UNREAD: End = End::close(
-    CloseCode::Again,
-    "too much waits to be read; connect again after the last event, and read faster",
-);
-pub(super) const BINARY: End = End::close(CloseCode::Unsupported, "send messages as text frames");
-pub(super) const NOT_UTF8: End = End::close(CloseCode::Invalid, "text frames must be UTF-8");
-pub(super) const NOT_TEXT: End =
-    End::close(CloseCode::Error, "a message of the server is not UTF-8");
-pub(super) const NOT_OPENED: End =
-    End::close(CloseCode::Policy, "send initialize soon after you connect");
-pub(super) const OTHERWISE: End = End::close(
-    CloseCode::Policy,
-    "the session was opened over Streamable HTTP; go on with it there",
-);
 
 impl Connection {
     pub(super) async fn end(mut self, end: End) {

@@ -15,8 +15,7 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_util::sync::CancellationToken;
 
 use super::client::{Client, Session};
-use super::closing::{AWAY, End, NOT_OPENED};
-use super::sending::PIECE;
+use super::end::{AWAY, End, NOT_OPENED};
 use crate::load::{OpenStream, StreamPermit};
 use crate::metered::{MessageBounds, Metered};
 use crate::upgrade::Duplex;
@@ -155,3 +154,5 @@ async fn cancelled(token: Option<CancellationToken>) {
         None => pending().await,
     }
 }
+
+pub(super) const PIECE: usize = 64 << 10;

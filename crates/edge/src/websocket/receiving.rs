@@ -13,8 +13,8 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::client::{Client, Session};
-use super::closing::{BINARY, End, NOT_UTF8, OTHERWISE};
 use super::connection::{Connection, Said};
+use super::end::{BINARY, End, NOT_UTF8, OTHERWISE};
 use super::sending::with_member;
 use crate::body_budget::BodyPermit;
 use crate::era::{self, Selected, VersionHeader};

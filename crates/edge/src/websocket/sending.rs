@@ -7,11 +7,10 @@ use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-use super::closing::{AWAY, End, MOVED, NOT_TEXT, OVER, UNREAD};
-use super::connection::Connection;
+use super::connection::{Connection, PIECE};
+use super::end::{AWAY, End, MOVED, NOT_TEXT, OVER, UNREAD};
 
 const EVENT_MEMBER: &str = "mcpEventId";
-pub(super) const PIECE: usize = 64 << 10;
 
 impl Connection {
     pub(super) async fn tell(&mut self, item: Option<StreamItem>) -> Result<(), End> {
