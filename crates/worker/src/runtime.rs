@@ -44,6 +44,7 @@ mod gauges;
 mod ledger;
 mod line;
 mod measure;
+mod overload;
 mod pool;
 mod record;
 mod shutdown;
@@ -211,7 +212,7 @@ impl WorkerRuntime {
             form.admission.take().ok_or_else(|| {
                 CallFailure::overloaded(
                     format!("the queue of pool {} is full", self.pool),
-                    pool::RETRY_AFTER,
+                    overload::RETRY_AFTER,
                 )
             })
         };

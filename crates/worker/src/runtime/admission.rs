@@ -7,7 +7,7 @@ use shoal_ports::{CallFailure, Principal, PrincipalCounts, WorkerLoad};
 use shoal_protocol::{RpcError, code};
 
 use super::config::PoolConfig;
-use super::pool::RETRY_AFTER;
+use super::overload::RETRY_AFTER;
 
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 

@@ -11,7 +11,7 @@ use shoal_telemetry::trace::{self, InSpan as _, Span, attributes as key, names};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::measure::Measure;
-use super::pool::waited;
+use super::overload::waited;
 use super::record::CallRecord;
 use crate::backend::{Backend, CallContext};
 

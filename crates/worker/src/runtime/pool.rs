@@ -26,6 +26,7 @@ use crate::backend::Backend;
 
 mod actor;
 mod lease;
+mod long_turns;
 mod pace;
 mod queue;
 mod shares;
@@ -35,14 +36,13 @@ mod work;
 pub(super) use lease::ActorLease;
 pub(super) use work::{CallTask, PooledCall};
 
+use super::overload::{RETRY_AFTER, waited};
 use actor::{Job, PoolActor};
+use long_turns::LongTurns;
 use queue::{Queue, QueuedCall};
 use shares::Shares;
-use turn::{LongTurns, Turn};
+use turn::Turn;
 use work::BoxedCall;
-
-/// A full pool rarely empties sooner.
-pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// The part of the queue's time limit that an estimated wait may fill. The rest allows for slower
 /// calls.
@@ -333,8 +333,4 @@ async fn sweep(shared: Arc<Shared>) {
         drop(state);
         shared.shed(expired);
     }
-}
-
-pub(super) fn waited(until: &str) -> CallFailure {
-    CallFailure::overloaded(format!("it waited in the queue until {until}"), RETRY_AFTER)
 }

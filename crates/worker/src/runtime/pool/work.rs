@@ -8,11 +8,12 @@ use shoal_telemetry::metrics::{self, QueueOutcome, metrics};
 use shoal_telemetry::trace::{InSpan as _, Span};
 use tokio::time::Instant;
 
-use super::turn::Target;
-use super::{RETRY_AFTER, Shared, waited};
+use super::Shared;
+use super::long_turns::Target;
 use crate::runtime::admission::Permit;
 use crate::runtime::execute::{execute, is_late};
 use crate::runtime::measure::Measure;
+use crate::runtime::overload::{RETRY_AFTER, waited};
 use crate::runtime::record::CallRecord;
 
 pub(super) type BoxedCall = Box<PooledCall>;
