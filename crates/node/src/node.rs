@@ -1,6 +1,7 @@
 //! Builds and wires the parts of a node.
 
 mod gauges;
+mod membership;
 mod peer_check;
 mod watch;
 
@@ -8,30 +9,30 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use shoal_cluster::{Fleet, Members, Peers, RoutedGateway, WorkerJoins};
+use shoal_cluster::{Fleet, Members, Peers, WorkerJoins};
 use shoal_dispatch::Dispatch;
 use shoal_edge::{Edge, EdgeService};
 use shoal_policy::RulesInForce;
 use shoal_ports::{Authenticator, Inspector, NodeId, SessionGateway, StoreError};
 use shoal_rpc::Tls;
-use shoal_session::Sessions;
 use shoal_telemetry::metrics::Registration;
 use tokio_util::sync::DropGuard;
 use tokio_util::task::AbortOnDropHandle;
 
+pub use crate::node_id::node_id;
+pub(crate) use membership::Membership;
 pub(crate) use watch::Watch;
 
 use crate::cluster::{self, ClusterListener};
 use crate::config::{Role, Settings};
 use crate::inspect::{self, LocalInspector};
-use crate::policies;
+use crate::pool_handler::PoolHandler;
 use crate::pools::Pools;
-use crate::program::PoolHandler;
 use crate::reload::ConfigurationState;
-use crate::roles;
 use crate::scaled_pools::ScaledPools;
 use crate::starting::Starting;
 use crate::storage::{self, Storage};
+use crate::{policies, roles};
 
 /// A running node.
 pub struct Node {
@@ -46,15 +47,6 @@ pub struct Node {
     _counted: Vec<Registration>,
     pub(crate) rules: Option<Arc<RulesInForce>>,
     _rereading: Option<AbortOnDropHandle<()>>,
-}
-
-/// Membership in the cluster, and the way to legacy sessions.
-pub(crate) struct Membership {
-    pub(crate) members: Members,
-    pub(crate) gateway: RoutedGateway,
-    pub(crate) sessions: Option<Sessions>,
-    /// Whether only this process can own sessions.
-    pub(crate) alone: bool,
 }
 
 impl Node {
@@ -218,13 +210,4 @@ async fn join(
         sessions,
         alone: settings.node.store.is_memory(),
     })
-}
-
-/// Makes a unique id: the configured name and a random suffix.
-pub fn node_id(settings: &Settings) -> NodeId {
-    let random = uuid::Uuid::new_v4().simple().to_string();
-    match &settings.node.name {
-        Some(name) => NodeId::new(format!("{name}-{}", &random[..6])),
-        None => NodeId::new(&random[..12]),
-    }
 }

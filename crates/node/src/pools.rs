@@ -23,7 +23,7 @@ use tokio_util::task::TaskTracker;
 use self::starting::StartingForm;
 use crate::config::changes::{changed_pools, pool_change};
 use crate::config::{Pool, Role, Settings};
-use crate::program::PoolHandler;
+use crate::pool_handler::PoolHandler;
 use crate::roles;
 
 /// Time limit for closing an idle worker's links.

@@ -1,21 +1,20 @@
 //! The `shoal` binary, or a program that embeds its author's server.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::FromArgMatches as _;
 use clap::error::ErrorKind;
-use futures::future::BoxFuture;
 use shoal_ports::NodeId;
-use shoal_worker::Backend;
 use tokio::runtime::{Builder, Runtime};
+
+pub use crate::pool_handler::{PoolHandler, StartHandler};
 
 use crate::cli::{Cli, Command, Serve};
 use crate::config::{self, Environment, Loaded, Preset, Role, Settings};
 use crate::exit::Failure;
-use crate::node::node_id;
+use crate::node_id::node_id;
 use crate::{
     call_command, certificates_command, client_config, config_command, controller_command, install,
     policy_command, serve, shell, status_command, stdio, worker_check,
@@ -34,18 +33,6 @@ pub struct Program {
     /// The embedded server.
     pub handler: Option<PoolHandler>,
 }
-
-/// A server that a program embeds, and its pool.
-pub struct PoolHandler {
-    /// The name of the pool, whose backend is [`config::Backend::Handler`].
-    pub pool: String,
-    /// Starts the server, inside the runtime, only if this process runs the pool.
-    pub start: StartHandler,
-}
-
-/// A function that starts a server.
-pub type StartHandler =
-    Box<dyn FnOnce() -> BoxFuture<'static, anyhow::Result<Arc<dyn Backend>>> + Send>;
 
 impl Default for Program {
     fn default() -> Self {

@@ -16,7 +16,7 @@ use shoal_worker::{
 };
 
 use crate::config::{self, AuthMode, Pool, Role, Settings};
-use crate::program::PoolHandler;
+use crate::pool_handler::PoolHandler;
 
 /// Maximum time that a request waits for the store before its client has to retry.
 const BEGIN_PATIENCE: Duration = Duration::from_secs(1);

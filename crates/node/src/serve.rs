@@ -20,14 +20,14 @@ use crate::exit::Failure;
 use crate::http::{Bound, HttpLimits};
 use crate::narrator::{Addresses, Narrator};
 use crate::node::Node;
-use crate::program::{PoolHandler, Program};
+use crate::pool_handler::PoolHandler;
+use crate::program::Program;
 use crate::reload::{ConfigReader, Reloads};
-use crate::roles;
 use crate::service_manager::ServiceManager;
 use crate::shutdown::{Sockets, shut_down};
 use crate::signals::{HangUps, Signals};
 use crate::starting::Starting;
-use crate::{admin, cluster, descriptors, given};
+use crate::{admin, cluster, descriptors, given, roles};
 
 pub(crate) const ADMIN_CONNECTIONS: usize = 64;
 /// The pool that is served if there is neither a configuration file nor another pool.
