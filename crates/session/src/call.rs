@@ -4,11 +4,13 @@
 //! call is [`journaled`] with a stream, and its own task [`pump`]s events: it logs them before clients can read them.
 
 mod as_task;
+mod driver;
 mod gathering;
 mod granted;
 mod hold;
 mod journaled;
 mod keeping;
+mod open_call;
 mod outlast;
 mod planned;
 mod pump;
@@ -17,40 +19,31 @@ mod start;
 mod superseded;
 mod task;
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+pub(crate) use driver::CallDriver;
 pub(crate) use granted::GrantedCaller;
-pub(crate) use journaled::AGAIN;
+pub(crate) use open_call::OpenCall;
+use open_call::entry_of;
 pub(crate) use resumed::TakenOver;
 pub(crate) use start::brought_by;
 
 use bytes::Bytes;
 use shoal_ports::{
-    AskId, Binding, Call, CallFailure, CallId, CallOutcome, CallPlan, Delivered, DeliveryId,
-    Dispatcher, GatewayError, JournalEntry, JournaledCall, MayStart, RunningCall, SessionTransport,
-    Starting, Store, later,
+    AskId, Binding, Call, CallFailure, CallOutcome, CallPlan, Delivered, DeliveryId, GatewayError,
+    JournalEntry, RunningCall, SessionTransport, Starting, later,
 };
 use shoal_protocol::{
     EventId, Method, Outcome, RawJson, RequestId, Revision, TraceContext, error_response, response,
 };
 use shoal_telemetry::trace::{self, Span, attributes as key, names};
 
-use crate::config::SessionConfig;
 use crate::live::LiveSession;
 use crate::measure::Journaled;
 use crate::state::{Admission, CallSlot, question_id};
 use crate::streams::Tail;
-
-pub(crate) struct CallDriver {
-    pub(crate) config: Arc<SessionConfig>,
-    pub(crate) store: Store,
-    pub(crate) dispatcher: Arc<dyn Dispatcher>,
-    pub(crate) running: Arc<AtomicUsize>,
-    /// Whether the last journaled call used the store's reserve. If so, new calls are journaled before their start.
-    pub(crate) is_full: AtomicBool,
-}
 
 /// An admitted call. Dropping it frees the request id.
 pub(crate) struct InFlight {
@@ -74,49 +67,6 @@ pub(crate) struct InFlight {
     /// The highest progress of the call's earlier run. Lower values are dropped, because progress must increase (basic,
     /// Progress).
     reached: Option<f64>,
-}
-
-pub(crate) struct OpenCall {
-    call: Call,
-    request: RequestId,
-    brought: Option<TraceContext>,
-    seen: u64,
-}
-
-impl OpenCall {
-    pub(crate) fn id(&self) -> CallId {
-        self.call.id
-    }
-
-    pub(crate) fn request(&self) -> &RequestId {
-        &self.request
-    }
-
-    pub(crate) fn note(&mut self, seen: u64) {
-        self.seen = seen;
-    }
-
-    pub(crate) fn rebind(&mut self, binding: Binding) {
-        self.call.binding = Some(binding);
-    }
-
-    pub(crate) fn to_journal(&self) -> JournaledCall {
-        JournaledCall {
-            entry: entry_of(&self.call, &self.request, self.brought.as_ref()),
-            seen: self.seen,
-        }
-    }
-}
-
-fn entry_of(call: &Call, request: &RequestId, brought: Option<&TraceContext>) -> JournalEntry {
-    let binding = call.binding.as_ref();
-    JournalEntry {
-        call: call.id,
-        request: request.clone(),
-        worker: binding.map(|binding| binding.worker.clone()),
-        ledger: binding.and_then(|binding| binding.ledger),
-        start: start::of(call, brought),
-    }
 }
 
 impl Drop for InFlight {

@@ -17,9 +17,12 @@ mod record;
 mod sessions;
 mod state;
 mod state_lock;
+mod store_failure;
 mod stored;
 mod streams;
+mod subscribers;
 mod task_adoption;
+mod task_lists;
 mod totals;
 
 pub use config::SessionConfig;

@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use shoal_ports::{
-    AskId, CallId, Caller, ClientInfo, Epoch, GatewayError, LogError, Principal, ServerFacts,
-    SessionId, SessionTasks, SessionTransport, StoreError,
+    AskId, CallId, Caller, ClientInfo, DeliveryId, Epoch, Principal, ServerFacts, SessionId,
+    SessionTasks, SessionTransport,
 };
 use shoal_protocol::task::Task;
 use shoal_protocol::{LogLevel, RequestId, Revision};
@@ -180,6 +180,18 @@ impl LiveSession {
             .unwrap_or_default()
     }
 
+    /// Returns the calls of the requests and of the delivery that still run.
+    pub(crate) fn running(
+        &self,
+        requests: &[RequestId],
+        delivery: DeliveryId,
+    ) -> Vec<Arc<CallSlot>> {
+        match self.apply(Input::Runs(requests.to_vec(), delivery)) {
+            Ok(Effect::Running(running)) => running,
+            _ => Vec::new(),
+        }
+    }
+
     pub(crate) fn is_idle(&self) -> bool {
         let idle = |core: &mut SessionCore| !core.closed && core.session.is_idle();
         self.core.with(idle).unwrap_or_default()
@@ -279,30 +291,5 @@ fn publish(handshake: &OnceLock<(Revision, Arc<str>)>, session: &SessionState) {
         let client = session.caller().client_info.as_ref();
         let name = client.map_or("", ClientInfo::name);
         let _ = handshake.set((settled.revision, name.into()));
-    }
-}
-
-pub(crate) fn store_failed(error: &StoreError, config: &SessionConfig) -> GatewayError {
-    let retry_after = config.retry_after;
-    match error {
-        StoreError::NotFound => GatewayError::NotFound,
-        StoreError::Full(limit) => GatewayError::Overloaded {
-            reason: (*limit).to_owned(),
-            retry_after,
-        },
-        StoreError::Stale | StoreError::Held => GatewayError::Moved { owner: None },
-        StoreError::Forgotten | StoreError::Unavailable(_) | StoreError::Away(_) => {
-            GatewayError::Unavailable {
-                reason: error.to_string(),
-                retry_after,
-            }
-        }
-    }
-}
-
-pub(crate) fn log_failed(error: &LogError, config: &SessionConfig) -> GatewayError {
-    match error {
-        LogError::Gone(reason) => GatewayError::HistoryGone((*reason).into()),
-        LogError::Store(error) => store_failed(error, config),
     }
 }

@@ -1,7 +1,9 @@
+mod about;
 mod answered;
 mod deliver;
 mod gauges;
 mod inspect;
+mod leave;
 mod leaving;
 mod lifecycle;
 mod listen;
@@ -34,10 +36,11 @@ use shoal_telemetry::metrics::Registration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub(crate) use about::About;
 pub(crate) use deliver::{ATTEMPTS, Begun};
-pub(crate) use leaving::Leave;
+pub(crate) use leave::Leave;
 pub(crate) use locks::Alone;
-pub(crate) use node::{About, Node};
+pub(crate) use node::Node;
 pub(crate) use table::Passive;
 pub(crate) use taking_over::TakingOver;
 

@@ -3,25 +3,22 @@
 //!
 //! A list only names tasks to look at: the record of each task's session decides.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use parking_lot::Mutex;
 use shoal_ports::{
     Backoff, GatewayError, NodeId, Principal, SessionId, SessionRef, SessionTransport, StoreError,
 };
 use shoal_telemetry::metrics::metrics;
-use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::live::LiveSession;
 use crate::sessions::Node;
+use crate::task_lists::Change;
 
-const TOLD_AT_ONCE: usize = 500;
 /// How often a node writes its whole list again, because the store may have lost it.
 const LISTED_EVERY: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_secs(1);
@@ -32,18 +29,6 @@ const AGAIN: Duration = Duration::from_secs(1);
 const BATCH: usize = 64;
 const AT_ONCE: usize = 8;
 
-#[derive(Default)]
-pub(crate) struct TaskLists {
-    changes: Mutex<HashMap<SessionId, Change>>,
-    added: Notify,
-}
-
-#[derive(Clone)]
-enum Change {
-    Enlist(Principal),
-    Delist,
-}
-
 #[derive(PartialEq, Eq)]
 enum Found {
     Adopted,
@@ -51,38 +36,7 @@ enum Found {
     Waits,
 }
 
-impl TaskLists {
-    pub(crate) fn begin(&self, task: &SessionId, principal: &Principal) {
-        self.note(task, Change::Enlist(principal.clone()));
-    }
-
-    pub(crate) fn end(&self, task: &SessionId) {
-        self.note(task, Change::Delist);
-    }
-
-    fn note(&self, task: &SessionId, change: Change) {
-        self.changes.lock().insert(task.clone(), change);
-        self.added.notify_one();
-    }
-
-    fn take_some(&self) -> Vec<(SessionId, Change)> {
-        let mut changes = self.changes.lock();
-        let some: Vec<_> = changes.keys().take(TOLD_AT_ONCE).cloned().collect();
-        let some = some.into_iter();
-        some.filter_map(|task| changes.remove_entry(&task))
-            .collect()
-    }
-
-    /// Changes that newer changes replace are dropped.
-    fn put_back(&self, changes: Vec<(SessionId, Change)>) {
-        let mut waiting = self.changes.lock();
-        for (task, change) in changes {
-            waiting.entry(task).or_insert(change);
-        }
-    }
-}
-
-/// After `stop`, the list stays in the store for other nodes.
+/// Keeps this node's list in the store until `stop` fires. The list then stays for other nodes.
 pub(crate) async fn keep_list(node: Arc<Node>, stop: CancellationToken) {
     let keeping = async {
         let mut all_due = Instant::now() + LISTED_EVERY;

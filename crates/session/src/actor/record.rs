@@ -8,9 +8,9 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use super::Work;
-use crate::call::AGAIN;
 use crate::live::LiveSession;
 use crate::state::{Effect, Input, kept};
+use crate::store_failure::AGAIN;
 
 pub(crate) enum Write {
     Record(Step, oneshot::Sender<Result<(), StoreError>>),

@@ -20,8 +20,9 @@ use tokio::time::timeout;
 use super::journaled::Waiting;
 use super::keeping::answer_state;
 use super::{CallDriver, InFlight, lost_worker};
-use crate::live::{LiveSession, log_failed};
+use crate::live::LiveSession;
 use crate::measure;
+use crate::store_failure::log_failed;
 
 pub(super) enum Stage {
     Starting(BoxFuture<'static, Started>),

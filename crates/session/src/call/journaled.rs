@@ -20,11 +20,11 @@ use tokio::time::{Instant, sleep};
 
 use super::{CallDriver, InFlight};
 use crate::actor::record::Step;
-use crate::live::{LiveSession, log_failed, store_failed};
+use crate::live::LiveSession;
 use crate::measure;
+use crate::store_failure::{AGAIN, log_failed, store_failed};
 use crate::streams::{Attachment, Tail};
 
-pub(crate) const AGAIN: Duration = Duration::from_millis(100);
 /// How long a reader waits for a stream that no one writes yet, while its call is journaled or taken over.
 const ORPHANED_FOR: Duration = Duration::from_secs(10);
 

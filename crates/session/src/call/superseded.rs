@@ -3,10 +3,9 @@
 use shoal_ports::{CallFailure, Epoch, GatewayError, RunningCall};
 use tokio::time::sleep;
 
-use super::journaled::AGAIN;
 use super::{CallDriver, InFlight};
 use crate::actor::record::Step;
-use crate::live::store_failed;
+use crate::store_failure::{AGAIN, store_failed};
 
 impl CallDriver {
     /// Asks the store whether this node still owns the session. If so, the store has lost a later claim, and this node

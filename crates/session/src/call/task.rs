@@ -10,12 +10,13 @@ use shoal_protocol::task::TaskEnd;
 use shoal_protocol::{Outcome, RawJson, RpcError, code, response};
 use tokio::time::{Instant, sleep};
 
-use super::{AGAIN, CallDriver, InFlight};
+use super::{CallDriver, InFlight};
 use crate::actor::record::Step;
 use crate::clock::unix_millis;
-use crate::live::{LiveSession, store_failed};
+use crate::live::LiveSession;
 use crate::measure;
 use crate::state::{AdmittedCall, Input};
+use crate::store_failure::{AGAIN, store_failed};
 use crate::streams::Tail;
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);

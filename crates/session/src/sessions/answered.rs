@@ -2,7 +2,8 @@ use shoal_ports::{GatewayError, LogError};
 use shoal_protocol::{EventId, RawJson, RequestId, StreamId};
 
 use super::Node;
-use crate::live::{LiveSession, log_failed};
+use crate::live::LiveSession;
+use crate::store_failure::log_failed;
 
 const PAGE: usize = 64;
 /// How many events to look back if the log lacks its oldest events or was renumbered, the most first.

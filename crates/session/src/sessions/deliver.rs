@@ -2,6 +2,7 @@
 
 mod as_task;
 mod batch;
+mod begun;
 mod changing;
 mod initialized;
 
@@ -17,13 +18,14 @@ use shoal_telemetry::metrics::{ActorKind, metrics};
 use shoal_telemetry::trace::{self, attributes as key, names};
 
 use super::Node;
-pub(crate) use batch::Begun;
+pub(crate) use begun::Begun;
 use changing::changes;
 
 use crate::actor::SessionMsg;
 use crate::actor::record::Step;
-use crate::live::{Closed, LiveSession, log_failed, store_failed};
+use crate::live::{Closed, LiveSession};
 use crate::state::{Came, Effect, Input, empty_result};
+use crate::store_failure::{log_failed, store_failed};
 
 pub(crate) const ATTEMPTS: usize = 3;
 

@@ -7,32 +7,18 @@ use shoal_protocol::StreamId;
 use shoal_telemetry::metrics::{EndReason, HandOverOutcome, metrics};
 use tokio::time::{Instant, sleep};
 
+use super::leave::Leave;
 use super::patience::Patience;
 use super::{Alone, Node};
 use crate::actor::SessionMsg;
 use crate::actor::record::Step;
-use crate::call::AGAIN;
 use crate::live::LiveSession;
 use crate::measure;
+use crate::store_failure::AGAIN;
 use crate::streams::Tail;
 
 const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(2);
-
-pub(crate) enum Leave {
-    Passivate,
-    /// The session's calls run on.
-    HandOver(Arc<Patience>),
-    /// The session's calls are stopped.
-    ShutDown(Arc<Patience>),
-    Lost,
-    /// The session ends, and its calls are stopped with the reason `told`.
-    End {
-        why: EndReason,
-        told: &'static str,
-        written: Vec<Arc<Tail>>,
-    },
-}
 
 const SHUTTING_DOWN: &str = "the server is shutting down";
 

@@ -10,18 +10,18 @@ use shoal_ports::{
 use shoal_protocol::RpcError;
 use shoal_telemetry::metrics::{ClaimReason, EndReason, metrics};
 
-use super::leaving::Leave;
+use super::leave::Leave;
 use super::ownership::AT_ONCE;
 use super::patience::Patience;
 use super::places::Place;
 use super::{Node, Passive};
 use crate::clock::unix_millis;
-use crate::live::{LiveSession, store_failed};
-use crate::measure;
+use crate::live::LiveSession;
 use crate::record::{Handshake, Record};
 use crate::state::{Came, Effect, Input, SessionState, handshake_of};
+use crate::store_failure::store_failed;
 use crate::stored::Share;
-use crate::task_adoption;
+use crate::{measure, task_adoption};
 
 impl Node {
     pub(crate) async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {

@@ -8,9 +8,10 @@ use shoal_telemetry::trace::{self, attributes as key, names};
 
 use super::Node;
 use super::deliver::ATTEMPTS;
-use crate::live::{Closed, LiveSession, log_failed};
+use crate::live::{Closed, LiveSession};
 use crate::measure;
 use crate::state::Input;
+use crate::store_failure::log_failed;
 use crate::streams::Attachment;
 
 impl Node {

@@ -4,7 +4,6 @@ use std::sync::{Arc, OnceLock, Weak};
 use shoal_ports::{
     Dispatcher, GatewayError, Liveness, NodeId, SessionId, SessionRef, SessionTransport, Store,
 };
-use shoal_protocol::Revision;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -12,7 +11,6 @@ use super::SessionsStatus;
 use super::locks::SessionLocks;
 use super::places::Places;
 use super::table::Table;
-use crate::announce::Subscribers;
 use crate::call::CallDriver;
 use crate::clock::millis;
 use crate::config::SessionConfig;
@@ -20,7 +18,8 @@ use crate::live::{Closed, LiveSession};
 use crate::state::{Effect, Input, KeptLimits, Limits, News, TaskTimes};
 use crate::stored::Stored;
 use crate::streams::StreamCounters;
-use crate::task_adoption::TaskLists;
+use crate::subscribers::Subscribers;
+use crate::task_lists::TaskLists;
 
 pub(crate) struct Node {
     pub(crate) id: NodeId,
@@ -47,14 +46,6 @@ pub(crate) struct Moves {
     pub(crate) handed_over: AtomicUsize,
     pub(crate) lost: AtomicUsize,
     pub(crate) resumed_calls: AtomicUsize,
-}
-
-pub(crate) struct About {
-    pub(crate) client: Option<Arc<str>>,
-    pub(crate) revision: Option<Revision>,
-    pub(crate) transport: SessionTransport,
-    /// Milliseconds since 1970, if known.
-    pub(crate) opened_at: Option<u64>,
 }
 
 impl Node {

@@ -12,17 +12,18 @@ use shoal_protocol::{EventId, RawJson};
 use shoal_telemetry::metrics::{ClaimReason, EndReason, HandOverOutcome, metrics};
 use tokio::time::{Instant, timeout};
 
-use super::leaving::Leave;
+use super::leave::Leave;
 use super::patience::Patience;
 use super::places::Place;
 use super::{About, Alone, HandedOver, Node, Passive, TakingOver};
 use crate::call::{TakenOver, brought_by};
 use crate::clock::unix_millis;
 use crate::here::in_task;
-use crate::live::{LiveSession, log_failed, store_failed};
+use crate::live::LiveSession;
 use crate::measure;
 use crate::record::Record;
 use crate::state::{Input, SessionState, lost_call};
+use crate::store_failure::{log_failed, store_failed};
 
 pub(super) const AT_ONCE: usize = 64;
 const ASKED_AT_ONCE: usize = 500;

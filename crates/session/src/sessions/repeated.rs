@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use shoal_ports::{CallFailure, CallId, Delivered, DeliveryId, GatewayError, Post, SessionRef};
+use shoal_ports::{CallFailure, CallId, Delivered, GatewayError, Post, SessionRef};
 use shoal_protocol::{Body, Message, RequestId, batch, error_response};
 use tokio::time::{Instant, sleep};
 
@@ -12,7 +12,7 @@ use super::Node;
 use super::answered::Answered;
 use super::deliver::Before;
 use crate::live::LiveSession;
-use crate::state::{CallSlot, Effect, Input};
+use crate::state::CallSlot;
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -67,7 +67,7 @@ impl Node {
                 let found = self.driver.read_again(&live, beginning).await;
                 return found.map(Found::Delivered);
             }
-            let running = running(&live, &requests, post.delivery);
+            let running = live.running(&requests, post.delivery);
             let held = |slot: &Arc<CallSlot>| slot.call() == CallId::from(post.delivery);
             if running.is_empty() || post.is_bound() && !running.iter().any(held) {
                 return match single {
@@ -119,17 +119,6 @@ impl Node {
             Body::Single(_) => answers.last().unwrap_or_default(),
             Body::Batch(_) => batch(&Vec::from_iter(answers)),
         }
-    }
-}
-
-pub(super) fn running(
-    live: &LiveSession,
-    requests: &[RequestId],
-    delivery: DeliveryId,
-) -> Vec<Arc<CallSlot>> {
-    match live.apply(Input::Runs(requests.to_vec(), delivery)) {
-        Ok(Effect::Running(running)) => running,
-        _ => Vec::new(),
     }
 }
 

@@ -7,7 +7,8 @@ use std::sync::atomic::Ordering;
 use shoal_ports::{GatewayError, SessionRef, SessionTasks, StoreError, TaskClient};
 
 use super::{ATTEMPTS, Node};
-use crate::live::{LiveSession, store_failed};
+use crate::live::LiveSession;
+use crate::store_failure::store_failed;
 
 pub(super) const NEVER_BEGUN: &str = "the task was never started";
 

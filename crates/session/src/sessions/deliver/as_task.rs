@@ -20,9 +20,10 @@ use crate::actor::record::Step;
 use crate::call::InFlight;
 use crate::clock::unix_millis;
 use crate::here::in_task;
-use crate::live::{LiveSession, store_failed};
+use crate::live::LiveSession;
 use crate::record::MadeTask;
 use crate::state::Input;
+use crate::store_failure::store_failed;
 
 impl Node {
     /// Makes a task for the call and runs it. Completes even if the caller leaves. Boxed because deliveries recurse.

@@ -2,23 +2,16 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures::future::try_join_all;
 use shoal_ports::{CallFailure, Delivered, DeliveryId, GatewayError, Grant, SessionRef};
 use shoal_protocol::{InvalidMessage, Message, batch, error_response, error_response_without_id};
 
 use super::super::Node;
-use super::super::repeated::running;
+use super::begun::Begun;
 use super::request_id;
 use crate::actor::SessionMsg;
 use crate::live::{Closed, LiveSession};
-use crate::state::{AdmittedCall, Came, Effect};
-
-pub(crate) struct Begun {
-    live: Arc<LiveSession>,
-    answers: Vec<Bytes>,
-    calls: Vec<AdmittedCall>,
-}
+use crate::state::{Came, Effect};
 
 impl Node {
     /// Delivers a batch. If it has calls, all answers share one stream. Otherwise they are a JSON array.
@@ -83,7 +76,7 @@ impl Node {
         };
         let requests = members.iter().flatten().filter_map(request_id);
         let requests: Vec<_> = requests.cloned().collect();
-        if repeated && !running(live, &requests, delivery).is_empty() {
+        if repeated && !live.running(&requests, delivery).is_empty() {
             return Ok(Ok(None));
         }
         let (mut answers, mut calls) = (Vec::new(), Vec::new());

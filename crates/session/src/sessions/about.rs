@@ -1,0 +1,12 @@
+use std::sync::Arc;
+
+use shoal_ports::SessionTransport;
+use shoal_protocol::Revision;
+
+pub(crate) struct About {
+    pub(crate) client: Option<Arc<str>>,
+    pub(crate) revision: Option<Revision>,
+    pub(crate) transport: SessionTransport,
+    /// Milliseconds since 1970, if known.
+    pub(crate) opened_at: Option<u64>,
+}

@@ -1,0 +1,12 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::live::LiveSession;
+use crate::state::AdmittedCall;
+
+pub(crate) struct Begun {
+    pub(super) live: Arc<LiveSession>,
+    pub(super) answers: Vec<Bytes>,
+    pub(super) calls: Vec<AdmittedCall>,
+}
