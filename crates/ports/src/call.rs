@@ -5,8 +5,8 @@ use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, TraceContext}
 use tokio::time::Instant;
 
 use crate::{
-    AskId, Bound, CallEvents, CallId, CallOutcome, ClientInfo, Epoch, ForwardedHeaders, Grant,
-    LedgerNumber, Principal, Repeat, SessionId, WorkerId,
+    AskId, Binding, Bound, CallEvents, CallId, CallOutcome, ClientInfo, Epoch, ForwardedHeaders,
+    Grant, LedgerNumber, Principal, Repeat, SessionId, WorkerId,
 };
 
 /// A request to run on a worker, or a list method for the dispatcher.

@@ -76,7 +76,7 @@ pub use authenticator::{
 };
 pub use backoff::Backoff;
 pub use binding::{Binding, Bound, Drawn, LedgerNumber};
-pub use call::{Answered, Call, CallControl, Caller, LogFilter, RunningCall, answered};
+pub use call::{Answered, Call, CallControl, Caller, LogFilter, MayStart, RunningCall, answered};
 pub use call_events::{AskId, CallEvent, CallEventKind, CallEvents};
 pub use call_outcome::{CallFailure, CallOutcome};
 pub use catalog::{PoolCatalog, RawObjectOrEmpty, Repeat, ServerFacts, SettledFacts};

@@ -33,7 +33,7 @@ pub(crate) use start::brought_by;
 use bytes::Bytes;
 use shoal_ports::{
     AskId, Binding, Call, CallFailure, CallOutcome, CallPlan, Delivered, DeliveryId, GatewayError,
-    JournalEntry, RunningCall, SessionTransport, Starting, later,
+    JournalEntry, MayStart, RunningCall, SessionTransport, Starting, later,
 };
 use shoal_protocol::{
     EventId, Method, Outcome, RawJson, RequestId, Revision, TraceContext, error_response, response,

@@ -24,8 +24,7 @@ impl OpenCall {
     }
 
     pub(crate) fn rebind(&mut self, binding: Binding) {
-        self.call.ledger = binding.ledger;
-        self.call.worker = Some(binding.worker);
+        self.call.binding = Some(binding);
     }
 
     pub(crate) fn to_journal(&self) -> JournaledCall {
@@ -41,11 +40,12 @@ pub(super) fn entry_of(
     request: &RequestId,
     brought: Option<&TraceContext>,
 ) -> JournalEntry {
+    let binding = call.binding.as_ref();
     JournalEntry {
         call: call.id,
         request: request.clone(),
-        worker: call.worker.clone(),
-        ledger: call.ledger,
+        worker: binding.map(|binding| binding.worker.clone()),
+        ledger: binding.and_then(|binding| binding.ledger),
         start: start::of(call, brought),
     }
 }
