@@ -27,6 +27,7 @@ pub use pauses::Pauses;
 pub use report::Report;
 
 use self::counters::Watch;
+use self::fault::Trait;
 use self::inject::Injector;
 use self::load::Load;
 use self::store::Store;
@@ -132,7 +133,7 @@ pub async fn run(options: &Options) -> anyhow::Result<Report> {
     if let Err(error) = injected {
         verdict.find(None, Violation::Misbehaved, format!("{error:#}"));
     }
-    if options.fault.keeps_owners() && counters.taken_over > 0 {
+    if options.fault.has(Trait::KeepsOwners) && counters.taken_over > 0 {
         let detail = format!(
             "{} sessions changed their owner, and every node lived",
             counters.taken_over
@@ -158,7 +159,7 @@ pub async fn run(options: &Options) -> anyhow::Result<Report> {
 
 async fn start(options: &Options, store: &Store) -> anyhow::Result<Cluster> {
     let fault = options.fault;
-    let tools = match fault.needs_split_pools() {
+    let tools = match fault.has(Trait::SplitPools) {
         true => Tools::SplitChaos,
         false => Tools::Chaos,
     };
@@ -176,13 +177,13 @@ async fn start(options: &Options, store: &Store) -> anyhow::Result<Cluster> {
         .setting("session.passivate_after", "300ms")
         .setting("session.sweep_every", "100ms")
         .setting("tasks.after", "50ms");
-    if fault.needs_proxies() {
+    if fault.has(Trait::Proxies) {
         builder = builder.fault_proxies();
     }
-    if fault.needs_short_drains() {
+    if fault.has(Trait::ShortDrains) {
         builder = builder.setting("shutdown.calls", "2s");
     }
-    if fault.needs_wrong_clocks() {
+    if fault.has(Trait::WrongClocks) {
         builder = builder.wrong_clocks(WrongClock::find()?);
     }
     if let Some(url) = store.url() {
@@ -192,22 +193,19 @@ async fn start(options: &Options, store: &Store) -> anyhow::Result<Cluster> {
         builder = builder.one_process();
     } else {
         let silence = |time: Duration| format!("{}ms", time.as_millis());
-        let all = match fault.keeps_owners() {
+        let all = match fault.has(Trait::KeepsOwners) {
             true => options.lease * 3,
             false => options.silence,
         };
         builder = builder.setting("cluster.silence", &silence(all));
-        if fault.needs_late_pings() {
+        if fault.has(Trait::LatePings) {
             builder = builder.worker_setting("cluster.silence", &silence(options.lease * 3));
         }
     }
     for (name, value) in fault.settings() {
         builder = builder.setting(name, value);
     }
-    for (name, value) in &options.settings {
-        builder = builder.setting(name, value);
-    }
-    builder.start().await
+    builder.settings(&options.settings).start().await
 }
 
 fn judge(

@@ -11,7 +11,7 @@ mod reply;
 mod session;
 mod standalone;
 mod task;
-mod wire;
+pub(crate) mod wire;
 mod works;
 
 use std::sync::Arc;
@@ -29,8 +29,9 @@ use self::wire::Wire;
 use self::works::Works;
 use crate::history::{History, Recorder, Tool, Work};
 
-/// The SDKs' HTTP clients keep idle connections for 4 s (JavaScript) or 5 s (Python).
-pub(crate) const KEEP_IDLE: Duration = Duration::from_secs(5);
+/// How long an idle connection is kept. The SDKs' HTTP clients keep it for 4 s (JavaScript) or 5 s
+/// (Python).
+const KEEP_IDLE: Duration = Duration::from_secs(5);
 
 const PAUSE: Duration = Duration::from_millis(250);
 

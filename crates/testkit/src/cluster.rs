@@ -29,6 +29,16 @@ use crate::process;
 use crate::redis::Redis;
 use crate::round_robin::{Break, RoundRobin};
 
+/// Parses `NAME=VALUE`.
+///
+/// # Errors
+///
+/// If there is no `=`.
+pub fn setting(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
 const ORDERLY_END: Duration = Duration::from_secs(20);
 
 /// A running cluster. Dropping it kills all processes, and keeps the logs if the test is failing.

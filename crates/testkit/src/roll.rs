@@ -121,15 +121,12 @@ async fn start(options: &Options) -> anyhow::Result<Cluster> {
             "[pools.demo]\nbackend = \"demo\"\nconcurrency = {ROOM}\n"
         )),
     };
-    let mut builder = Cluster::builder()
+    let builder = Cluster::builder()
         .edges(options.replicas)
         .sessions(options.replicas)
         .workers(options.replicas)
         .tools(tools);
-    for (name, value) in &options.settings {
-        builder = builder.setting(name, value);
-    }
-    builder.start().await
+    builder.settings(&options.settings).start().await
 }
 
 /// A typing mistake must not put load on somebody else's server.

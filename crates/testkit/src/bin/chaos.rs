@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum as _};
 use shoal_testkit::chaos::{self, Fault, Options};
+use shoal_testkit::cluster::setting;
 
 /// Start a cluster of real processes, inject faults under load, and check the clients' histories.
 ///
@@ -124,9 +125,4 @@ fn faults(text: &str) -> anyhow::Result<Vec<Fault>> {
     }
     let one = |name| Fault::from_str(name, true).map_err(anyhow::Error::msg);
     text.split(',').map(one).collect()
-}
-
-fn setting(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
-    Ok((name.to_owned(), value.to_owned()))
 }

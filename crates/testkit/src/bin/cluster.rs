@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
-use shoal_testkit::cluster::{Cluster, Tools};
+use shoal_testkit::cluster::{Cluster, Tools, setting};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Start Redis, edges, session nodes and workers as separate processes, behind a proxy that sends each request to the
@@ -106,10 +106,7 @@ async fn start(arguments: &Arguments) -> anyhow::Result<Cluster> {
     if let Some(lease) = arguments.lease_ms {
         builder = builder.lease(Duration::from_millis(lease));
     }
-    for (name, value) in &arguments.settings {
-        builder = builder.setting(name, value);
-    }
-    builder.start().await
+    builder.settings(&arguments.settings).start().await
 }
 
 impl Arguments {
@@ -138,9 +135,4 @@ fn copy_logs(from: &std::path::Path, to: &std::path::Path) -> anyhow::Result<()>
         }
     }
     Ok(())
-}
-
-fn setting(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
-    Ok((name.to_owned(), value.to_owned()))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Parser, ValueEnum};
-use shoal_testkit::cluster::Role;
+use shoal_testkit::cluster::{Role, setting};
 use shoal_testkit::roll::{self, Clients, Options, Report, Toolset};
 use shoal_testkit::service::Probing;
 
@@ -157,9 +157,4 @@ impl From<Replaced> for Role {
 fn write(report: &Report, path: &std::path::Path) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(report)?;
     std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))
-}
-
-fn setting(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
-    Ok((name.to_owned(), value.to_owned()))
 }

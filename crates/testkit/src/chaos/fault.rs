@@ -85,7 +85,7 @@ pub enum Fault {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Trait {
+pub(super) enum Trait {
     Proxies,
     WrongClocks,
     /// Needs pools that only some workers serve.
@@ -178,34 +178,6 @@ impl Fault {
         all.filter(|fault| fault.has(Mixes)).collect()
     }
 
-    pub(super) fn needs_proxies(self) -> bool {
-        self.has(Proxies)
-    }
-
-    pub(super) fn needs_wrong_clocks(self) -> bool {
-        self.has(WrongClocks)
-    }
-
-    pub(super) fn needs_split_pools(self) -> bool {
-        self.has(SplitPools)
-    }
-
-    pub(super) fn needs_short_calls(self) -> bool {
-        self.has(ShortCalls)
-    }
-
-    pub(super) fn needs_short_drains(self) -> bool {
-        self.has(ShortDrains)
-    }
-
-    pub(super) fn needs_late_pings(self) -> bool {
-        self.has(LatePings)
-    }
-
-    pub(super) fn keeps_owners(self) -> bool {
-        self.has(KeepsOwners)
-    }
-
     pub(super) fn settings(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Returning => &returning::SETTINGS,
@@ -225,7 +197,7 @@ impl Fault {
         }
     }
 
-    fn has(self, wanted: Trait) -> bool {
+    pub(super) fn has(self, wanted: Trait) -> bool {
         let traits = KINDS.iter().find(|(fault, _)| *fault == self);
         traits.is_some_and(|(_, traits)| traits.contains(&wanted))
     }

@@ -29,8 +29,10 @@ use super::{Fault, Options};
 use crate::check::Outage;
 use crate::cluster::{Cluster, Member, Role};
 use crate::history::History;
-use crate::process::SOON;
 use crate::redis::Redis;
+
+/// How long a process may take to end when it is asked to.
+const ORDERLY_END: Duration = Duration::from_secs(40);
 
 const ROLES: [Role; 3] = [Role::Edge, Role::Session, Role::Worker];
 
@@ -220,9 +222,4 @@ impl<'a> Injector<'a> {
 
 fn killed(member: &Member) -> Deed {
     Deed::Killed(member.name().to_owned())
-}
-
-async fn bring_back(member: &Member) -> anyhow::Result<()> {
-    member.start_again().await?;
-    member.wait_until_ready(SOON).await
 }

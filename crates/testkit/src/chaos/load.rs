@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Options;
+use super::fault::Trait;
 use crate::client::{Client, Leave, ModernClient};
 use crate::cluster::Cluster;
 use crate::history::{History, Recorder, Step, Tool};
@@ -75,7 +76,7 @@ impl Load {
                 caller,
                 dice: StdRng::seed_from_u64(dice.random()),
                 thinking: options.thinking,
-                short: options.fault.needs_short_calls(),
+                short: options.fault.has(Trait::ShortCalls),
                 enough: enough.clone(),
             };
             lanes.spawn(lane.run());

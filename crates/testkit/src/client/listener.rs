@@ -4,12 +4,11 @@ use anyhow::{Context as _, bail, ensure};
 use futures::StreamExt as _;
 use http::StatusCode;
 use serde_json::{Value, json};
-use sse_stream::SseStream;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::modern::REVISION;
+use super::wire::{MODERN, Outcome, Wire};
 use crate::check::code;
 
 const KNOCKS_EVERY: Duration = Duration::from_millis(10);
@@ -30,9 +29,9 @@ impl Listener {
     /// tool list.
     pub async fn open(url: &str, within: Duration) -> anyhow::Result<Self> {
         let opening = async {
-            let http = crate::http::client().build()?;
+            let wire = Wire::to(url, 0)?;
             loop {
-                match Self::knock(&http, url).await? {
+                match Self::knock(&wire).await? {
                     Some(listener) => return Ok(listener),
                     None => sleep(KNOCKS_EVERY).await,
                 }
@@ -63,35 +62,30 @@ impl Listener {
         Ok(())
     }
 
-    async fn knock(http: &reqwest::Client, url: &str) -> anyhow::Result<Option<Self>> {
+    async fn knock(wire: &Wire) -> anyhow::Result<Option<Self>> {
         let method = "subscriptions/listen";
         let meta = json!({
-            "io.modelcontextprotocol/protocolVersion": REVISION,
+            "io.modelcontextprotocol/protocolVersion": MODERN,
             "io.modelcontextprotocol/clientCapabilities": {},
         });
         let params = json!({ "notifications": { "toolsListChanged": true }, "_meta": meta });
         let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let post = http
-            .post(url)
-            .header("accept", "application/json, text/event-stream")
-            .header("content-type", "application/json")
-            .header("mcp-protocol-version", REVISION)
-            .header("mcp-method", method)
-            .body(request.to_string());
-        let Ok(answer) = post.send().await else {
-            return Ok(None);
+        let events = match wire.post_modern(method, None, &request).await.outcome {
+            Outcome::Stream(events) => events,
+            Outcome::Broken(_) => return Ok(None),
+            // The edge refuses connections until it has started.
+            Outcome::Refused(refusal) if refusal.status == StatusCode::BAD_GATEWAY => {
+                return Ok(None);
+            }
+            Outcome::Refused(refusal) => {
+                let passes = refusal.status == StatusCode::SERVICE_UNAVAILABLE
+                    && refusal.code == Some(code::NOT_EXECUTED);
+                ensure!(passes, "{refusal}");
+                return Ok(None);
+            }
+            Outcome::Accepted | Outcome::Json { .. } => bail!("a listener got no stream"),
         };
-        if answer.status() != StatusCode::OK {
-            let status = answer.status();
-            let body: Value = answer.json().await.context("a refusal that is no JSON")?;
-            let passes = body["error"]["code"] == code::NOT_EXECUTED;
-            ensure!(
-                status == StatusCode::SERVICE_UNAVAILABLE && passes,
-                "{status}: {body}"
-            );
-            return Ok(None);
-        }
-        let mut messages = SseStream::from_bytes_stream(answer.bytes_stream())
+        let mut messages = events
             .filter_map(async |event| event.ok()?.data)
             .filter_map(async |data| serde_json::from_str::<Value>(&data).ok())
             .boxed();

@@ -13,12 +13,10 @@ use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
 use super::reply::{reply_to, thinking};
-use super::wire::{Exchange, Outcome, Refusal, Wire, describe};
+use super::wire::{Exchange, MODERN, Outcome, Refusal, Wire, describe};
 use super::works::Works;
 use super::{End, PAUSE};
 use crate::history::{Channel, Ended, History, Message, Recorder, Step, Tool, Work};
-
-pub(super) const REVISION: &str = "2026-07-28";
 
 /// A client without a session. Clones share its history.
 #[derive(Clone, Debug)]
@@ -145,7 +143,7 @@ impl Request<'_> {
     async fn round(&self, id: u64, input: Option<&(Value, Value)>) -> Round {
         let message = self.message(id, input);
         let name = self.work.tool.name();
-        let posted = (self.shared.wire).post_modern("tools/call", name, &message);
+        let posted = (self.shared.wire).post_modern("tools/call", Some(name), &message);
         let exchange = match self.hang_up {
             Some(after) => timeout(after, posted).await.ok(),
             None => Some(posted.await),
@@ -205,7 +203,7 @@ impl Request<'_> {
             capabilities["extensions"] = json!({ "io.modelcontextprotocol/tasks": {} });
         }
         json!({
-            "io.modelcontextprotocol/protocolVersion": REVISION,
+            "io.modelcontextprotocol/protocolVersion": MODERN,
             "io.modelcontextprotocol/clientCapabilities": capabilities,
         })
     }
@@ -222,7 +220,10 @@ impl Request<'_> {
         }
         let id = self.shared.requests.fetch_add(1, Ordering::Relaxed);
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        self.shared.wire.post_modern(method, task, &message).await
+        self.shared
+            .wire
+            .post_modern(method, Some(task), &message)
+            .await
     }
 
     pub(super) fn note(&self, say: impl FnOnce(u64) -> Message) {

@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use http::{HeaderMap, StatusCode, header};
@@ -15,6 +15,7 @@ use crate::history::{Answer, Channel, Step};
 use crate::round_robin::TAG;
 
 pub(super) const REVISION: &str = "2025-11-25";
+pub(crate) const MODERN: &str = "2026-07-28";
 
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
@@ -22,19 +23,19 @@ const LAST_EVENT_ID: &str = "last-event-id";
 const EVENT_STREAM: &str = "text/event-stream";
 
 #[derive(Debug)]
-pub(super) struct Wire {
+pub(crate) struct Wire {
     http: reqwest::Client,
     url: String,
     client: usize,
     exchanges: AtomicU64,
 }
 
-pub(super) struct Exchange {
-    pub(super) tag: String,
-    pub(super) outcome: Outcome,
+pub(crate) struct Exchange {
+    pub(crate) tag: String,
+    pub(crate) outcome: Outcome,
 }
 
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     Broken(String),
     Refused(Refusal),
     Accepted,
@@ -45,18 +46,18 @@ pub(super) enum Outcome {
     Stream(Events),
 }
 
-pub(super) struct Refusal {
-    pub(super) status: StatusCode,
-    pub(super) code: Option<i64>,
-    pub(super) message: String,
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    pub(crate) code: Option<i64>,
+    pub(crate) message: String,
     retry_after: Option<Duration>,
 }
 
 /// If the connection breaks, the stream yields an error.
-pub(super) type Events = BoxStream<'static, Result<Sse, sse_stream::Error>>;
+pub(crate) type Events = BoxStream<'static, Result<Sse, sse_stream::Error>>;
 
 impl Wire {
-    pub(super) fn to(url: &str, client: usize) -> anyhow::Result<Self> {
+    pub(crate) fn to(url: &str, client: usize) -> anyhow::Result<Self> {
         let http = crate::http::client().pool_idle_timeout(KEEP_IDLE).build();
         Ok(Self {
             http: http.context("cannot build an HTTP client")?,
@@ -66,27 +67,30 @@ impl Wire {
         })
     }
 
-    pub(super) async fn post(&self, session: Option<&str>, message: &Value) -> Exchange {
-        let request = self
-            .http
-            .post(&self.url)
-            .header(header::ACCEPT, "application/json, text/event-stream")
-            .header(header::CONTENT_TYPE, "application/json")
-            .body(message.to_string());
-        self.send(request, session).await
+    pub(crate) async fn post(&self, session: Option<&str>, message: &Value) -> Exchange {
+        self.send(self.posting(message), session).await
     }
 
-    pub(super) async fn post_modern(&self, method: &str, name: &str, message: &Value) -> Exchange {
-        let request = self
-            .http
+    pub(crate) async fn post_modern(
+        &self,
+        method: &str,
+        name: Option<&str>,
+        message: &Value,
+    ) -> Exchange {
+        let mut request = self.posting(message);
+        request = request.header(VERSION, MODERN).header("mcp-method", method);
+        if let Some(name) = name {
+            request = request.header("mcp-name", name);
+        }
+        self.send(request, None).await
+    }
+
+    fn posting(&self, message: &Value) -> RequestBuilder {
+        self.http
             .post(&self.url)
             .header(header::ACCEPT, "application/json, text/event-stream")
             .header(header::CONTENT_TYPE, "application/json")
-            .header(VERSION, super::modern::REVISION)
-            .header("mcp-method", method)
-            .header("mcp-name", name)
-            .body(message.to_string());
-        self.send(request, None).await
+            .body(message.to_string())
     }
 
     pub(super) async fn get(&self, session: &str, after: Option<&str>) -> Exchange {
@@ -119,7 +123,45 @@ impl Wire {
     }
 }
 
+/// The messages of an answer.
+pub(crate) enum Messages {
+    One(Option<String>),
+    Stream(Events),
+}
+
+impl Messages {
+    /// Returns the next message, or `None` at the end.
+    pub(crate) async fn next(&mut self) -> anyhow::Result<Option<String>> {
+        match self {
+            Self::One(text) => Ok(text.take()),
+            Self::Stream(events) => loop {
+                let Some(event) = events.next().await.transpose()? else {
+                    return Ok(None);
+                };
+                if let Some(data) = event.data.filter(|data| !data.is_empty()) {
+                    return Ok(Some(data));
+                }
+            },
+        }
+    }
+}
+
 impl Outcome {
+    /// Returns the messages of an answer.
+    ///
+    /// # Errors
+    ///
+    /// If the connection broke or the server refused.
+    pub(crate) fn messages(self) -> anyhow::Result<Messages> {
+        match self {
+            Self::Broken(cause) => bail!("broken: {cause}"),
+            Self::Refused(refusal) => bail!("refused with {refusal}"),
+            Self::Accepted => Ok(Messages::One(None)),
+            Self::Json { body, .. } => Ok(Messages::One(Some(body))),
+            Self::Stream(events) => Ok(Messages::Stream(events)),
+        }
+    }
+
     async fn of(response: Response) -> Self {
         let (status, headers) = (response.status(), response.headers().clone());
         if status.is_success() && is_event_stream(&headers) {
@@ -170,8 +212,9 @@ impl Refusal {
         }
     }
 
-    /// `None` if a retry is not allowed. A balancer without an edge sends `502`.
-    pub(super) fn passes_after(&self) -> Option<Duration> {
+    /// Returns the pause before a retry, or `None` if a retry is not allowed. A balancer without an edge
+    /// sends `502`.
+    pub(crate) fn passes_after(&self) -> Option<Duration> {
         let passing = [
             StatusCode::TOO_MANY_REQUESTS,
             StatusCode::SERVICE_UNAVAILABLE,
@@ -183,13 +226,28 @@ impl Refusal {
     }
 }
 
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            status,
+            code,
+            message,
+            ..
+        } = self;
+        match code {
+            Some(code) => write!(out, "{status}: {code}, {message}"),
+            None => write!(out, "{status}: {message}"),
+        }
+    }
+}
+
 fn is_event_stream(headers: &HeaderMap) -> bool {
     headers
         .get(header::CONTENT_TYPE)
         .is_some_and(|value| value.as_bytes().starts_with(EVENT_STREAM.as_bytes()))
 }
 
-pub(super) fn describe(error: &dyn std::error::Error) -> String {
+pub(crate) fn describe(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

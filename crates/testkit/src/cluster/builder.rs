@@ -120,6 +120,13 @@ impl Builder {
         self
     }
 
+    /// Adds settings for every member.
+    #[must_use]
+    pub fn settings(mut self, settings: &[(String, String)]) -> Self {
+        self.settings.extend_from_slice(settings);
+        self
+    }
+
     /// Adds a setting for workers, which overrides that of every member.
     #[must_use]
     pub fn worker_setting(mut self, name: &str, value: &str) -> Self {

@@ -15,7 +15,7 @@ use super::plan::{Gates, variable};
 use crate::admin::Admin;
 use crate::dialers::Dialers;
 use crate::fault_proxy::{Fault, FaultProxy};
-use crate::process::{Launch, Process};
+use crate::process::{Launch, Process, SOON};
 use crate::round_robin::Edge;
 
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -171,6 +171,28 @@ impl Member {
         let mut process = self.process.lock().await;
         process.signal(Signal::SIGTERM)?;
         process.exit(within).await
+    }
+
+    /// Terminates the process, starts it again, and waits until it is ready.
+    ///
+    /// # Errors
+    ///
+    /// If the process does not exit cleanly in time, or does not come back.
+    pub async fn restart(&self, within: Duration) -> anyhow::Result<()> {
+        let status = self.terminate(within).await?;
+        if !status.success() {
+            bail!(
+                "{} ended with {status} when it was asked to end",
+                self.name()
+            );
+        }
+        self.bring_back().await
+    }
+
+    /// Starts the process again after its end, and waits until it is ready.
+    pub async fn bring_back(&self) -> anyhow::Result<()> {
+        self.start_again().await?;
+        self.wait_until_ready(SOON).await
     }
 
     /// Starts the process again after its end.

@@ -5,28 +5,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use futures::StreamExt as _;
-use http::header;
 use rand::Rng as _;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
-use sse_stream::SseStream;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::load::Clients;
 use super::tally::{Failure, Sample};
-use crate::client::KEEP_IDLE;
+use crate::client::wire::{MODERN, Messages, Wire};
 use crate::history::{Answer, Message, Tool, Work};
-
-const REVISION: &str = "2026-07-28";
 
 const LISTEN_AGAIN: Duration = Duration::from_millis(250);
 
 #[derive(Clone, Debug)]
 pub(super) struct Modern {
-    http: reqwest::Client,
-    url: String,
+    wire: Arc<Wire>,
     clients: Clients,
     notes: Arc<Notes>,
     ids: Arc<AtomicU64>,
@@ -73,10 +67,8 @@ impl Modern {
         clients: Clients,
         began: Instant,
     ) -> anyhow::Result<Self> {
-        let http = crate::http::client().pool_idle_timeout(KEEP_IDLE).build();
         Ok(Self {
-            http: http.context("cannot build an HTTP client")?,
-            url: url.to_owned(),
+            wire: Arc::new(Wire::to(url, number)?),
             clients,
             notes: Arc::new(Notes {
                 client: number,
@@ -133,8 +125,8 @@ impl Modern {
             .request("tools/call", Some(work.tool.name()), work.call, params)
             .await?;
         let mut step = 0;
-        while let Some(message) = messages.next().await? {
-            match message {
+        while let Some(text) = messages.next().await? {
+            match Message::read(&text) {
                 Message::Prime => {}
                 Message::Progress { token, value } => {
                     ensure!(
@@ -178,7 +170,8 @@ impl Modern {
         let mut messages = self
             .request("subscriptions/listen", None, id, params)
             .await?;
-        while let Some(message) = messages.next_raw().await? {
+        while let Some(text) = messages.next().await? {
+            let message: Value = serde_json::from_str(&text).context("a message is no JSON")?;
             if message["id"] == json!(id) {
                 ensure!(message.get("result").is_some(), "answered with {message}");
                 return Ok(());
@@ -195,65 +188,13 @@ impl Modern {
         mut params: Value,
     ) -> anyhow::Result<Messages> {
         params["_meta"] = json!({
-            "io.modelcontextprotocol/protocolVersion": REVISION,
+            "io.modelcontextprotocol/protocolVersion": MODERN,
             "io.modelcontextprotocol/clientCapabilities": {},
             "progressToken": id,
         });
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        let mut request = self
-            .http
-            .post(&self.url)
-            .header(header::ACCEPT, "application/json, text/event-stream")
-            .header(header::CONTENT_TYPE, "application/json")
-            .header("mcp-protocol-version", REVISION)
-            .header("mcp-method", method);
-        if let Some(name) = name {
-            request = request.header("mcp-name", name);
-        }
-        let response = request.body(message.to_string()).send().await?;
-        let status = response.status();
-        if !status.is_success() {
-            let body = response.text().await.unwrap_or_default();
-            bail!("refused with {status}: {body}");
-        }
-        let kind = response.headers().get(header::CONTENT_TYPE);
-        let streamed = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
-        if streamed {
-            let events = SseStream::from_bytes_stream(response.bytes_stream());
-            return Ok(Messages::Stream(events.boxed()));
-        }
-        Ok(Messages::One(Some(response.text().await?)))
-    }
-}
-
-enum Messages {
-    One(Option<String>),
-    Stream(futures::stream::BoxStream<'static, Result<sse_stream::Sse, sse_stream::Error>>),
-}
-
-impl Messages {
-    async fn next(&mut self) -> anyhow::Result<Option<Message>> {
-        Ok(self.next_text().await?.map(|text| Message::read(&text)))
-    }
-
-    async fn next_raw(&mut self) -> anyhow::Result<Option<Value>> {
-        let text = self.next_text().await?;
-        let read = text.map(|text| serde_json::from_str(&text));
-        read.transpose().context("a message is no JSON")
-    }
-
-    async fn next_text(&mut self) -> anyhow::Result<Option<String>> {
-        match self {
-            Self::One(text) => Ok(text.take()),
-            Self::Stream(events) => loop {
-                let Some(event) = events.next().await.transpose()? else {
-                    return Ok(None);
-                };
-                if let Some(data) = event.data.filter(|data| !data.is_empty()) {
-                    return Ok(Some(data));
-                }
-            },
-        }
+        let exchange = self.wire.post_modern(method, name, &message).await;
+        exchange.outcome.messages()
     }
 }
 

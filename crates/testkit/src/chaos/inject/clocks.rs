@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::{Deed, Injector, bring_back, killed};
+use super::{Deed, Injector, killed};
 use crate::clock::{self, SKEWS, WrongClock};
 
 const AWAY: Duration = Duration::from_millis(300);
@@ -17,7 +17,7 @@ impl Injector<'_> {
         for (name, value) in clock.variables(seconds) {
             member.variable(name, &value);
         }
-        bring_back(member).await?;
+        member.bring_back().await?;
         let wrong = Deed::WrongClock(format!("{} by {seconds:+} s", member.name()));
         Ok(vec![killed(member), wrong])
     }

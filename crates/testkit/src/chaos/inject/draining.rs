@@ -3,13 +3,12 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use tokio::time::sleep;
 
-use super::roll::ORDERLY_END;
-use super::{Deed, Injector, bring_back};
+use super::{Deed, Injector, ORDERLY_END};
 use crate::chaos::Options;
 use crate::chaos::load::Load;
 
@@ -35,14 +34,7 @@ impl Injector<'_> {
         let first = FIRST + turn * 3 * CLIENTS;
         let load = Load::at(url, first, &options, self.began, &mut dice)?;
         sleep(BEFORE).await;
-        let status = edge.terminate(ORDERLY_END).await?;
-        if !status.success() {
-            bail!(
-                "{} ended with {status} when it was asked to end",
-                edge.name()
-            );
-        }
-        bring_back(edge).await?;
+        edge.restart(ORDERLY_END).await?;
         let histories = load.settle(self.options.settle, None).await;
         self.histories.extend(histories);
         Ok(vec![Deed::Restarted(edge.name().to_owned())])

@@ -3,7 +3,7 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use rand::seq::SliceRandom as _;
 
-use super::{Deed, Injector, bring_back, killed};
+use super::{Deed, Injector, killed};
 use crate::cluster::Member;
 use crate::fault_proxy::Fault;
 use crate::process::SOON;
@@ -16,17 +16,18 @@ const SHORTLY_AWAY: Duration = Duration::from_millis(100);
 impl Injector<'_> {
     pub(super) async fn kill(&mut self, members: &[&Member]) -> anyhow::Result<Vec<Deed>> {
         let member = self.one_of(members)?;
-        member.kill().await?;
-        self.wait_about(AWAY).await;
-        bring_back(member).await?;
-        Ok(vec![killed(member)])
+        self.kill_for(member, AWAY).await
     }
 
     pub(super) async fn kill_next(&mut self, turn: usize) -> anyhow::Result<Vec<Deed>> {
         let member = self.one_in_turn(turn)?;
+        self.kill_for(member, SHORTLY_AWAY).await
+    }
+
+    async fn kill_for(&mut self, member: &Member, away: Duration) -> anyhow::Result<Vec<Deed>> {
         member.kill().await?;
-        self.wait_about(SHORTLY_AWAY).await;
-        bring_back(member).await?;
+        self.wait_about(away).await;
+        member.bring_back().await?;
         Ok(vec![killed(member)])
     }
 

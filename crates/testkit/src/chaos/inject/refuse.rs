@@ -1,11 +1,5 @@
-use std::time::Duration;
-
-use anyhow::bail;
-
-use super::{Deed, Injector, bring_back};
-use crate::cluster::{Member, Tools};
-
-const ORDERLY_END: Duration = Duration::from_secs(40);
+use super::{Deed, Injector, ORDERLY_END};
+use crate::cluster::Tools;
 
 impl Injector<'_> {
     pub(super) async fn take_room_away(&mut self) -> anyhow::Result<Vec<Deed>> {
@@ -13,7 +7,7 @@ impl Injector<'_> {
         for (name, value) in Tools::LITTLE_ROOM {
             worker.set(name, value);
         }
-        restart(worker).await?;
+        worker.restart(ORDERLY_END).await?;
         self.wait_about(self.options.lease).await;
         let refused = worker
             .admin()
@@ -22,21 +16,10 @@ impl Injector<'_> {
         for (name, _) in Tools::LITTLE_ROOM {
             worker.unset(name);
         }
-        restart(worker).await?;
+        worker.restart(ORDERLY_END).await?;
         Ok(vec![Deed::LittleRoom(
             worker.name().to_owned(),
             refused as u64,
         )])
     }
-}
-
-async fn restart(worker: &Member) -> anyhow::Result<()> {
-    let status = worker.terminate(ORDERLY_END).await?;
-    if !status.success() {
-        bail!(
-            "{} ended with {status} when it was asked to end",
-            worker.name()
-        );
-    }
-    bring_back(worker).await
 }

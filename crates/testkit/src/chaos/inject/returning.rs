@@ -1,4 +1,5 @@
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
@@ -6,13 +7,17 @@ use futures::future::try_join_all;
 use http::StatusCode;
 use rand::Rng as _;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{Deed, Injector};
+use crate::client::wire::{Outcome, Wire};
 use crate::redis::Redis;
 
 const CLIENTS: usize = 100;
-/// The run's other clients are never silent for so long, even while Redis stops.
+/// The number that tags the exchanges of these clients, above those of all others.
+const VISITOR: usize = 1_000_000;
+/// How long sessions live without use. The run's other clients are never silent for so long, even
+/// while Redis stops.
 const IDLE: Duration = Duration::from_secs(15);
 const AROUND: Duration = Duration::from_secs(1);
 const AGAIN: Duration = Duration::from_millis(300);
@@ -26,24 +31,22 @@ pub(in crate::chaos) const SETTINGS: [(&str, &str); 2] =
     [("session.idle", "15s"), ("redis.response_timeout", "2s")];
 
 struct Visitor {
-    http: reqwest::Client,
-    url: String,
-    session: String,
+    wire: Arc<Wire>,
+    session: Option<String>,
     patience: Duration,
 }
 
 enum Failure {
     Status(StatusCode),
-    Broken(reqwest::Error),
+    Broken(String),
 }
 
 impl Injector<'_> {
     pub(super) async fn come_back_at_once(&mut self) -> anyhow::Result<Vec<Deed>> {
         let redis = self.redis()?;
-        let http = crate::http::client().build()?;
         let (url, patience) = (self.cluster.url(), self.options.settle);
-        let opened =
-            try_join_all((0..CLIENTS).map(|_| Visitor::open(&http, url, patience))).await?;
+        let wire = Arc::new(Wire::to(url, VISITOR)?);
+        let opened = try_join_all((0..CLIENTS).map(|_| Visitor::open(&wire, patience))).await?;
         // Uses all sessions at once, so that they expire together.
         let used = opened
             .iter()
@@ -84,17 +87,12 @@ async fn stop_repeatedly(redis: &Redis, from: Instant) -> anyhow::Result<()> {
 }
 
 impl Visitor {
-    /// Also returns the time before the request: the session cannot expire earlier than `IDLE`
-    /// after that.
-    async fn open(
-        http: &reqwest::Client,
-        url: &str,
-        patience: Duration,
-    ) -> anyhow::Result<(Self, Instant)> {
+    /// Opens a session. Also returns the time before the request, because the session cannot expire
+    /// earlier than `IDLE` after that time.
+    async fn open(wire: &Arc<Wire>, patience: Duration) -> anyhow::Result<(Self, Instant)> {
         let mut visitor = Self {
-            http: http.clone(),
-            url: url.to_owned(),
-            session: String::new(),
+            wire: Arc::clone(wire),
+            session: None,
             patience,
         };
         let params = json!({
@@ -108,10 +106,12 @@ impl Visitor {
         loop {
             let sent = Instant::now();
             match visitor.send(&initialize).await {
-                Ok(answer) => {
-                    let session = answer.headers().get("mcp-session-id");
-                    let session = session.context("an answer to initialize names no session")?;
-                    session.to_str()?.clone_into(&mut visitor.session);
+                Ok(session) => {
+                    ensure!(
+                        session.is_some(),
+                        "an answer to initialize names no session"
+                    );
+                    visitor.session = session;
                     return Ok((visitor, sent));
                 }
                 Err(failure) if Instant::now() > deadline => {
@@ -122,20 +122,18 @@ impl Visitor {
         }
     }
 
-    async fn send(&self, message: &Value) -> Result<reqwest::Response, Failure> {
-        let mut request = self
-            .http
-            .post(&self.url)
-            .timeout(self.patience)
-            .header("accept", "application/json, text/event-stream")
-            .json(message);
-        if !self.session.is_empty() {
-            request = request.header("mcp-session-id", &self.session);
-        }
-        let answer = request.send().await.map_err(Failure::Broken)?;
-        match answer.status() {
-            status if status.is_success() => Ok(answer),
-            status => Err(Failure::Status(status)),
+    /// Returns the session that the answer names.
+    async fn send(&self, message: &Value) -> Result<Option<String>, Failure> {
+        let posting = self.wire.post(self.session.as_deref(), message);
+        let outcome = match timeout(self.patience, posting).await {
+            Ok(exchange) => exchange.outcome,
+            Err(_) => return Err(Failure::Broken("no answer in time".to_owned())),
+        };
+        match outcome {
+            Outcome::Json { session, .. } => Ok(session),
+            Outcome::Accepted | Outcome::Stream(_) => Ok(None),
+            Outcome::Refused(refusal) => Err(Failure::Status(refusal.status)),
+            Outcome::Broken(cause) => Err(Failure::Broken(cause)),
         }
     }
 
@@ -148,7 +146,7 @@ impl Visitor {
             match self.send(&ping).await {
                 Ok(_) => return Ok(Some(sent)),
                 Err(Failure::Status(StatusCode::NOT_FOUND)) => {
-                    let (session, unused) = (&self.session, used.elapsed());
+                    let (session, unused) = (self.session(), used.elapsed());
                     ensure!(
                         unused >= IDLE,
                         "session {session} ended {unused:?} after its use"
@@ -156,11 +154,15 @@ impl Visitor {
                     return Ok(None);
                 }
                 Err(failure) if Instant::now() > deadline => {
-                    bail!("session {} is not answered: {failure}", self.session);
+                    bail!("session {} is not answered: {failure}", self.session());
                 }
                 Err(_) => sleep(AGAIN).await,
             }
         }
+    }
+
+    fn session(&self) -> &str {
+        self.session.as_deref().unwrap_or_default()
     }
 
     /// Returns `false` if the session had expired.
@@ -179,7 +181,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Status(status) => write!(out, "HTTP {status}"),
-            Self::Broken(error) => write!(out, "{error:?}"),
+            Self::Broken(cause) => out.write_str(cause),
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Clients that listen at a starting edge must hear of the next list change.
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use futures::future::try_join_all;
 
-use super::roll::ORDERLY_END;
-use super::{Deed, Injector, bring_back, killed};
+use super::{Deed, Injector, ORDERLY_END, killed};
 use crate::client::Listener;
 use crate::process::SOON;
 
@@ -31,9 +30,7 @@ impl Injector<'_> {
             &format!("pools.extra{turn}.prefix"),
             &format!("extra{turn}_"),
         );
-        let ended = worker.terminate(ORDERLY_END).await?;
-        ensure!(ended.success(), "{} ended with {ended}", worker.name());
-        bring_back(worker).await?;
+        worker.restart(ORDERLY_END).await?;
         for (listener, before) in listeners.iter_mut().zip(before) {
             let heard = listener.hear_more_than(before, SOON).await;
             heard.with_context(|| {
