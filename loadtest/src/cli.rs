@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
+use crate::drive::Plan;
 use crate::load::Load;
 use crate::mcp::Mode;
 use crate::result::{Compare, Report};
+use crate::servers::Running;
 
 /// Load generator and verifier for any MCP server.
 #[derive(Debug, Parser)]
@@ -153,6 +155,22 @@ pub(crate) struct Turns {
     /// File for the result as JSON.
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
+}
+
+impl Turns {
+    pub(crate) fn time(&self) -> Duration {
+        Duration::from_secs(self.seconds)
+    }
+
+    /// Returns the plan of one turn.
+    pub(crate) fn plan(&self, server: &Running, mode: Mode) -> Plan {
+        Plan {
+            sessions: self.sessions,
+            warmup: self.warmup,
+            duration: self.time(),
+            ..Plan::of(server, mode)
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -2,20 +2,22 @@
 //! connection closes the socket at once.
 
 use std::future::poll_fn;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
 use bytes::Bytes;
+use futures::StreamExt as _;
 use http::{HeaderMap, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use sse_stream::SseStream;
 use tokio::net::{TcpSocket, TcpStream};
 
 use crate::failure::Failure;
-use crate::mcp::sse::{Event, Parser};
 use crate::target::Target;
 
 const REFUSAL_BYTES: usize = 200;
@@ -48,48 +50,40 @@ impl Connection {
         target: &Target,
         goodbye: Goodbye,
     ) -> Result<Self, Failure> {
-        let connecting = async {
-            let Some(source) = source else {
-                return TcpStream::connect(target.address).await;
-            };
-            let socket = match source {
-                IpAddr::V4(_) => TcpSocket::new_v4(),
-                IpAddr::V6(_) => TcpSocket::new_v6(),
-            }?;
-            socket.bind(SocketAddr::new(source, 0))?;
-            socket.connect(target.address).await
+        let bind = |socket: &TcpSocket| match source {
+            Some(source) => socket.bind(SocketAddr::new(source, 0)),
+            None => Ok(()),
         };
-        let socket = connecting
-            .await
-            .map_err(|cause| Failure::transport("connect", cause))?;
-        Self::over(socket, goodbye).await
+        Self::over(target, goodbye, bind).await
     }
 
     /// With the smallest receive buffer, the server soon notices a client that does not read.
     pub(crate) async fn open_narrow(target: &Target, goodbye: Goodbye) -> Result<Self, Failure> {
-        let socket = if target.address.is_ipv4() {
-            TcpSocket::new_v4()
-        } else {
-            TcpSocket::new_v6()
-        };
-        let socket = socket.map_err(|cause| Failure::transport("socket", cause))?;
-        socket
-            .set_recv_buffer_size(NARROW_BYTES)
-            .map_err(|cause| Failure::transport("set buffer", cause))?;
-        let socket = socket.connect(target.address).await;
-        let socket = socket.map_err(|cause| Failure::transport("connect", cause))?;
-        Self::over(socket, goodbye).await
+        let narrow = |socket: &TcpSocket| socket.set_recv_buffer_size(NARROW_BYTES);
+        Self::over(target, goodbye, narrow).await
     }
 
-    async fn over(socket: TcpStream, goodbye: Goodbye) -> Result<Self, Failure> {
-        socket
-            .set_nodelay(true)
-            .map_err(|cause| Failure::transport("set nodelay", cause))?;
-        if goodbye == Goodbye::Reset {
-            socket
-                .set_zero_linger()
-                .map_err(|cause| Failure::transport("set linger", cause))?;
-        }
+    async fn over(
+        target: &Target,
+        goodbye: Goodbye,
+        prepare: impl FnOnce(&TcpSocket) -> io::Result<()>,
+    ) -> Result<Self, Failure> {
+        let connecting = async {
+            let socket = match target.address {
+                SocketAddr::V4(_) => TcpSocket::new_v4(),
+                SocketAddr::V6(_) => TcpSocket::new_v6(),
+            }?;
+            prepare(&socket)?;
+            let stream = socket.connect(target.address).await?;
+            stream.set_nodelay(true)?;
+            if goodbye == Goodbye::Reset {
+                stream.set_zero_linger()?;
+            }
+            Ok::<_, io::Error>(stream)
+        };
+        let socket = connecting
+            .await
+            .map_err(|cause| Failure::transport("connect", cause))?;
         let (sender, wire) = http1::handshake(TokioIo::new(socket))
             .await
             .map_err(|cause| Failure::transport("handshake", cause))?;
@@ -108,13 +102,12 @@ impl Connection {
             .await
             .map_err(|cause| Failure::transport("send", cause))?;
         let (head, body) = response.into_parts();
+        let streamed = is_event_stream(&head.headers) && head.status.is_success();
         let mut reply = Reply {
-            streamed: is_event_stream(&head.headers),
             headers: head.headers,
             connection: self,
-            body,
-            parser: Parser::default(),
-            whole: Vec::new(),
+            body: Body::Raw(body),
+            streamed,
             ended: false,
         };
         if head.status.is_success() {
@@ -125,58 +118,87 @@ impl Connection {
     }
 }
 
-/// A JSON body counts as one event without an ID.
+/// An event of a stream, or the body of another answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Event {
+    pub(crate) id: Option<String>,
+    /// Empty for a priming event.
+    pub(crate) data: String,
+    pub(crate) retry_ms: Option<u64>,
+}
+
+/// An answer. A JSON body counts as one event without an ID.
 pub(crate) struct Reply {
     pub(crate) headers: HeaderMap,
     connection: Connection,
-    body: Incoming,
+    body: Body,
     streamed: bool,
-    parser: Parser,
-    whole: Vec<u8>,
     ended: bool,
 }
 
+enum Body {
+    Raw(Incoming),
+    Events(SseStream<Incoming>),
+    Taken,
+}
+
 impl Reply {
-    /// Returns `None` at the end of the body. Cancellation safe.
+    /// Returns `None` at the end of the body. Cancellation safe if the answer is a stream.
     pub(crate) async fn next(&mut self) -> Result<Option<Event>, Failure> {
-        loop {
-            if let Some(event) = self.parser.pop() {
-                return Ok(Some(event));
-            }
-            if self.ended {
-                return Ok(None);
-            }
-            match drive(&mut self.connection.wire, self.body.frame()).await {
-                Some(Ok(frame)) => {
-                    let Some(chunk) = frame.data_ref() else {
-                        continue;
-                    };
-                    if self.streamed {
-                        self.parser.push(chunk);
-                    } else {
-                        self.whole.extend_from_slice(chunk);
-                    }
-                }
-                Some(Err(cause)) => return Err(Failure::transport("body", cause)),
-                None => {
-                    self.ended = true;
-                    if !self.whole.is_empty() {
-                        let data = String::from_utf8(std::mem::take(&mut self.whole))
-                            .map_err(|_| Failure::Wrong("the body is not UTF-8".to_owned()))?;
-                        return Ok(Some(Event {
-                            data,
-                            ..Event::default()
-                        }));
-                    }
-                }
+        if self.ended {
+            return Ok(None);
+        }
+        if !self.streamed {
+            return self.whole().await;
+        }
+        if let Body::Raw(_) = &self.body
+            && let Body::Raw(body) = std::mem::replace(&mut self.body, Body::Taken)
+        {
+            self.body = Body::Events(SseStream::new(body));
+        }
+        let Body::Events(events) = &mut self.body else {
+            return Ok(None);
+        };
+        match drive(&mut self.connection.wire, events.next()).await {
+            Some(Ok(event)) => Ok(Some(Event {
+                id: event.id,
+                data: event.data.unwrap_or_default(),
+                retry_ms: event.retry,
+            })),
+            Some(Err(cause @ sse_stream::Error::Body(_))) => Err(Failure::transport("body", cause)),
+            Some(Err(cause)) => Err(Failure::Wrong(format!("not an event: {cause}"))),
+            None => {
+                self.ended = true;
+                Ok(None)
             }
         }
     }
 
-    /// Includes SSE comments, which are signs of life. Cancellation safe.
+    async fn whole(&mut self) -> Result<Option<Event>, Failure> {
+        let mut whole = Vec::new();
+        while let Some(chunk) = self.next_bytes().await? {
+            whole.extend_from_slice(&chunk);
+        }
+        self.ended = true;
+        if whole.is_empty() {
+            return Ok(None);
+        }
+        let data = String::from_utf8(whole)
+            .map_err(|_| Failure::Wrong("the body is not UTF-8".to_owned()))?;
+        Ok(Some(Event {
+            data,
+            ..Event::default()
+        }))
+    }
+
+    /// Returns bytes as they arrive, with SSE comments, for callers that wait for signs of life and read no events.
+    /// Cancellation safe.
     pub(crate) async fn next_bytes(&mut self) -> Result<Option<Bytes>, Failure> {
+        let Body::Raw(body) = &mut self.body else {
+            return Ok(None);
+        };
         loop {
-            match drive(&mut self.connection.wire, self.body.frame()).await {
+            match drive(&mut self.connection.wire, body.frame()).await {
                 Some(Ok(frame)) => {
                     if let Ok(bytes) = frame.into_data() {
                         return Ok(Some(bytes));
@@ -198,7 +220,6 @@ impl Reply {
     }
 
     async fn refusal(&mut self, status: StatusCode) -> Failure {
-        self.streamed = false;
         let body = match self.next().await {
             Ok(Some(event)) => event.data,
             Ok(None) => String::new(),

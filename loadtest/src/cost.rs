@@ -11,12 +11,13 @@ use anyhow::Context;
 use clap::Args;
 
 use crate::affinity::Cores;
+use crate::drive;
 use crate::mcp::Mode;
 use crate::model::costs::{COUNTED, Costs, Counted, Memory, ROLES, memory};
 use crate::process;
 use crate::servers::cluster::Cluster;
 use crate::servers::cluster::member::Member;
-use crate::{drive, table};
+use crate::servers::spawned::shoal_binary;
 
 const CROWD: usize = 1000;
 /// The server writes comments often enough for a measurable cost.
@@ -92,13 +93,14 @@ impl Look {
     }
 }
 
-pub(crate) async fn run(
-    cost: &Cost,
-    cores: Option<Cores>,
-    progress: impl Fn(&str),
-) -> anyhow::Result<String> {
-    let shoal = cost.shoal.clone().or_else(table::sibling_shoal);
-    let shoal = shoal.context("no shoal binary next to this program; name one with --shoal")?;
+pub(crate) fn execute(cost: &Cost) -> anyhow::Result<String> {
+    let cores = crate::pinned()?;
+    crate::runtime(Some(1))?.block_on(run(cost, cores))
+}
+
+/// Returns the costs as TOML. Fails if an answer is wrong.
+async fn run(cost: &Cost, cores: Option<Cores>) -> anyhow::Result<String> {
+    let shoal = shoal_binary(cost.shoal.as_deref())?;
     let keep_alive = format!("{}ms", KEEP_ALIVE.as_millis());
     let environment = vec![("SHOAL_STREAMS__KEEP_ALIVE", keep_alive)];
     let cluster = Cluster::start(&shoal, cores.map(|cores| cores.server), &environment)?;
@@ -110,7 +112,7 @@ pub(crate) async fn run(
     let seconds = Duration::from_secs(cost.seconds);
     let mut samples = Vec::new();
     let mut push = |sample: Sample| {
-        progress(&sample.to_string());
+        crate::progress(&sample.to_string());
         samples.push(sample);
     };
 
@@ -128,7 +130,12 @@ pub(crate) async fn run(
         (Counted::Journaled, Mode::Legacy, "echo_once"),
     ] {
         for sessions in [16, 64, 256] {
-            let plan = plan(&cluster, mode, tool, sessions, seconds);
+            let plan = drive::Plan {
+                sessions,
+                duration: seconds,
+                call: drive::Call::echo(tool, 32),
+                ..drive::Plan::at(&cluster.url, mode)
+            };
             let look = Look::take(&cluster)?;
             let report = drive::run(&plan, |_| {}).await?;
             anyhow::ensure!(
@@ -177,28 +184,6 @@ async fn crowd(cluster: &Cluster, seconds: Duration) -> anyhow::Result<(Sample, 
     )?;
     drop(streams);
     Ok((opened, listened, idle))
-}
-
-fn plan(
-    cluster: &Cluster,
-    mode: Mode,
-    tool: &str,
-    sessions: usize,
-    duration: Duration,
-) -> drive::Plan {
-    drive::Plan {
-        url: cluster.url.clone(),
-        mode,
-        authorization: None,
-        stateless: false,
-        sessions,
-        warmup: Duration::ZERO,
-        duration,
-        call: drive::Call::echo(tool, 32),
-        least_calls: 0,
-        pids: Vec::new(),
-        redis: None,
-    }
 }
 
 fn role_of(cluster: &Cluster, role: &str) -> Vec<u32> {

@@ -1,10 +1,9 @@
-mod progress;
+//! The closed loop: every session calls again once its last answer is verified.
+
 mod session;
 mod tally;
-mod task;
 
-pub(crate) use session::text;
-
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,14 +11,17 @@ use anyhow::Context;
 use http::HeaderValue;
 use tokio::task::JoinSet;
 
+use crate::cli;
+use crate::load::call::Echo;
+use crate::load::mix::Kind;
 use crate::mcp::Mode;
 use crate::process;
 use crate::report::{Latency, RedisUsage, RunReport, ServerUsage};
+use crate::scenario::{Finished, Scenario};
+use crate::servers::Running;
 use crate::servers::cluster::redis::Redis;
 use crate::target::Target;
-pub(crate) use progress::Progress;
 use tally::{Phase, Tally};
-pub(crate) use task::POLL_INTERVAL_MS;
 
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
@@ -39,27 +41,71 @@ pub(crate) struct Plan {
     pub(crate) redis: Option<Redis>,
 }
 
+impl Plan {
+    /// Returns a plan of echo calls of 32 bytes to a server of this program, without a warm-up.
+    pub(crate) fn of(server: &Running, mode: Mode) -> Self {
+        Self {
+            pids: server.pids(),
+            redis: server.redis(),
+            ..Self::at(server.url(), mode)
+        }
+    }
+
+    pub(crate) fn at(url: &str, mode: Mode) -> Self {
+        Self {
+            url: url.to_owned(),
+            mode,
+            authorization: None,
+            stateless: false,
+            sessions: 1,
+            warmup: Duration::ZERO,
+            duration: Duration::ZERO,
+            least_calls: 0,
+            call: Call::echo("echo", 32),
+            pids: Vec::new(),
+            redis: None,
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
-    pub(crate) tool: String,
-    pub(crate) argument: String,
-    pub(crate) text_bytes: usize,
-    pub(crate) answer_prefix: String,
-    pub(crate) progress: Option<Progress>,
-    /// Needs the modern era and a slow tool.
-    pub(crate) as_task: bool,
+    pub(crate) kind: Kind,
+    pub(crate) echo: Echo,
 }
 
 impl Call {
     pub(crate) fn echo(tool: &str, text_bytes: usize) -> Self {
         Self {
-            tool: tool.to_owned(),
-            argument: "text".to_owned(),
-            text_bytes,
-            answer_prefix: String::new(),
-            progress: None,
-            as_task: false,
+            kind: Kind::Payload(text_bytes),
+            echo: Echo::by(tool),
         }
+    }
+}
+
+impl Scenario for cli::Run {
+    fn json(&self) -> Option<&Path> {
+        self.json.as_deref()
+    }
+
+    async fn run(&self) -> anyhow::Result<impl Finished> {
+        let plan = Plan {
+            stateless: self.legacy_stateless,
+            sessions: self.sessions,
+            warmup: self.warmup,
+            duration: self.duration,
+            call: Call {
+                kind: Kind::Payload(self.text_bytes),
+                echo: Echo {
+                    tool: self.tool.clone(),
+                    argument: self.argument.clone(),
+                    prefix: self.answer_prefix.clone(),
+                },
+            },
+            pids: self.pids.clone(),
+            ..Plan::at(&self.url, self.mode)
+        };
+        run(&plan, crate::progress).await
     }
 }
 
@@ -82,16 +128,17 @@ pub(crate) async fn run(plan: &Plan, progress: impl Fn(&str)) -> anyhow::Result<
     observe(plan.warmup, each_once, "warm-up", &tally, &progress).await;
     tally.enter(Phase::Measure);
     let began = Instant::now();
-    let calls_before = tally.calls();
+    let calls_before = tally.counts().calls;
     let before = Reading::take(plan)?;
     let enough = calls_before + plan.least_calls;
     observe(plan.duration, enough, "measure", &tally, &progress).await;
     let elapsed = began.elapsed();
-    let calls = tally.calls() - calls_before;
+    let calls = tally.counts().calls - calls_before;
     let after = Reading::take(plan)?;
     tally.enter(Phase::Stop);
     while running.join_next().await.is_some() {}
 
+    let counts = tally.counts();
     let readings = before.as_ref().zip(after.as_ref());
     Ok(RunReport {
         redis: readings.and_then(|(before, after)| after.redis_since(before, calls)),
@@ -101,16 +148,16 @@ pub(crate) async fn run(plan: &Plan, progress: impl Fn(&str)) -> anyhow::Result<
         seconds: elapsed.as_secs_f64(),
         calls,
         calls_per_s: calls as f64 / elapsed.as_secs_f64(),
-        latency: Latency::of(&tally.latencies()),
+        latency: Latency::of(&counts.latencies),
         server: readings.map(|(before, after)| {
             ServerUsage::between(&before.server, &after.server, calls, elapsed)
         }),
         other_cores: readings.map(|(before, after)| {
             after.others.saturating_sub(before.others).as_secs_f64() / elapsed.as_secs_f64()
         }),
-        wrong: tally.wrong(),
-        failed: tally.failed(),
-        examples: tally.examples(),
+        wrong: counts.wrong,
+        failed: counts.failed,
+        examples: counts.examples.clone(),
     })
 }
 
@@ -125,15 +172,12 @@ impl Reading {
         if plan.pids.is_empty() {
             return Ok(None);
         }
-        let server =
-            process::measure(&plan.pids).context("could not read the server's processes")?;
-        let mut pids = plan.pids.clone();
-        pids.push(std::process::id());
-        let ours = process::measure(&pids)?;
+        let read = process::measure_beside(&plan.pids);
+        let (server, others) = read.context("could not read the server's processes")?;
         Ok(Some(Self {
             server,
-            others: process::machine_cpu()?.saturating_sub(ours.cpu),
-            redis: match plan.redis {
+            others,
+            redis: match &plan.redis {
                 Some(redis) => Some((redis.cpu()?, redis.commands()?)),
                 None => None,
             },
@@ -169,23 +213,24 @@ async fn observe(
     progress: &impl Fn(&str),
 ) {
     let end = Instant::now() + time;
-    let (mut last, mut at) = (tally.calls(), Instant::now());
+    let (mut last, mut at) = (tally.counts().calls, Instant::now());
     loop {
         let mut left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() && tally.calls() < enough {
+        if left.is_zero() && tally.counts().calls < enough {
             left = (end + LONGEST_WAIT).saturating_duration_since(Instant::now());
         }
         if left.is_zero() {
             return;
         }
         tokio::time::sleep(left.min(Duration::from_secs(1))).await;
-        let calls = tally.calls();
+        let (calls, wrong, failed) = {
+            let counts = tally.counts();
+            (counts.calls, counts.wrong, counts.failed)
+        };
         let rate = (calls - last) as f64 / at.elapsed().as_secs_f64();
         (last, at) = (calls, Instant::now());
         progress(&format!(
-            "{phase}: {rate:.0} calls/s, {calls} calls, {} wrong, {} failed",
-            tally.wrong(),
-            tally.failed()
+            "{phase}: {rate:.0} calls/s, {calls} calls, {wrong} wrong, {failed} failed"
         ));
     }
 }

@@ -1,16 +1,16 @@
 mod crowd;
 mod edge;
 mod session;
-mod steady;
-pub(crate) mod timeline;
+mod timeline;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
 use crate::cli::duration;
 use crate::outcome::Outcome;
+use crate::scenario::{Finished, Scenario, Subject};
 use crate::servers::cluster::Shape;
 
 /// The process that is killed.
@@ -28,9 +28,8 @@ pub(crate) struct Failover {
     /// Process to kill (SIGKILL).
     #[arg(long, value_enum)]
     kill: Kill,
-    /// Shoal binary [default: `shoal` next to this program, if it exists].
-    #[arg(long)]
-    shoal: Option<PathBuf>,
+    #[command(flatten)]
+    subject: Subject,
     /// Number of calls in flight when a session node is killed.
     #[arg(long, default_value_t = 1_000)]
     calls: usize,
@@ -64,50 +63,46 @@ pub(crate) struct Failover {
     /// Directory for the logs of the processes [default: none, logs are discarded].
     #[arg(long)]
     logs: Option<PathBuf>,
-    /// File for the result as JSON.
-    #[arg(long)]
-    pub(crate) json: Option<PathBuf>,
 }
 
 impl Failover {
     fn shape(&self) -> Shape {
-        let lease = format!("{}ms", self.lease.as_millis());
+        let concurrency = (self.calls + self.steady + 64).to_string();
         Shape {
             edges: self.edges,
             sessions: self.session_nodes,
-            combined: 0,
-            workers: 1,
-            environment: vec![
-                ("SHOAL_NODE__LEASE", lease),
-                ("SHOAL_POOLS__DEMO__BACKEND", "demo".to_owned()),
-                (
-                    "SHOAL_POOLS__DEMO__CONCURRENCY",
-                    (self.calls + self.steady + 64).to_string(),
-                ),
-            ],
             logs: self.logs.clone(),
+            ..Shape::smallest(&vec![
+                ("SHOAL_NODE__LEASE", format!("{}ms", self.lease.as_millis())),
+                ("SHOAL_POOLS__DEMO__BACKEND", "demo".to_owned()),
+                ("SHOAL_POOLS__DEMO__CONCURRENCY", concurrency),
+            ])
         }
     }
 
     fn begin(&self, title: String) -> Outcome {
         let mut outcome = Outcome::begin("failover", title);
-        for (name, value) in [
-            ("calls", self.calls.to_string()),
-            ("streams", self.streams.to_string()),
-            ("steady", self.steady.to_string()),
-            ("steady-rate", self.steady_rate.to_string()),
-            ("lease", format!("{:?}", self.lease)),
-            ("interval", format!("{:?}", self.interval)),
-        ] {
-            outcome.parameters.insert(name.to_owned(), value);
-        }
+        outcome.parameters(&[
+            ("calls", &self.calls),
+            ("streams", &self.streams),
+            ("steady", &self.steady),
+            ("steady-rate", &self.steady_rate),
+            ("lease", &format!("{:?}", self.lease)),
+            ("interval", &format!("{:?}", self.interval)),
+        ]);
         outcome
     }
 }
 
-pub(crate) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
-    match options.kill {
-        Kill::Session => session::run(options, progress).await,
-        Kill::Edge => edge::run(options, progress).await,
+impl Scenario for Failover {
+    fn json(&self) -> Option<&Path> {
+        self.subject.json()
+    }
+
+    async fn run(&self) -> anyhow::Result<impl Finished> {
+        match self.kill {
+            Kill::Session => session::run(self).await,
+            Kill::Edge => edge::run(self).await,
+        }
     }
 }

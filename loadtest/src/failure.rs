@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("transport: {0}")]
@@ -17,7 +19,24 @@ impl Failure {
         Self::Transport(format!("{what}: {cause}"))
     }
 
-    pub(crate) fn is_wrong_answer(&self) -> bool {
-        matches!(self, Self::Wrong(_))
+    /// Whether the server refused only for now.
+    pub(crate) fn is_passing(&self) -> bool {
+        matches!(
+            self,
+            Self::Status {
+                status: 429 | 503,
+                ..
+            }
+        )
+    }
+
+    /// Returns the pause before a retry, `otherwise` if the server names none. `None` if a retry is useless.
+    pub(crate) fn retry_after(&self, otherwise: Duration) -> Option<Duration> {
+        match self {
+            Self::Status { retry_after_s, .. } if self.is_passing() => {
+                Some(retry_after_s.map_or(otherwise, Duration::from_secs))
+            }
+            _ => None,
+        }
     }
 }

@@ -15,7 +15,6 @@ mod verdict;
 
 use std::fmt;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde::Serialize;
@@ -23,6 +22,7 @@ use serde::Serialize;
 use crate::affinity::Cores;
 use crate::cli::Turns;
 use crate::report;
+use crate::scenario::{Finished, finish};
 use crate::servers::spawned::shoal_binary;
 pub(crate) use arguments::{Features, Telemetry};
 use case::Case;
@@ -30,14 +30,10 @@ use row::Row;
 use turn::Turn;
 use verdict::Judgement;
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Options {
-    cases: Vec<Case>,
+    turns: Turns,
     shoal: PathBuf,
-    sessions: usize,
-    warmup: Duration,
-    duration: Duration,
-    rounds: usize,
     cores: Option<Cores>,
 }
 
@@ -52,7 +48,7 @@ struct Comparison {
     judgements: Vec<Judgement>,
 }
 
-impl Comparison {
+impl Finished for Comparison {
     fn is_correct(&self) -> bool {
         self.rows
             .iter()
@@ -66,13 +62,8 @@ pub(crate) fn execute(arguments: Features) -> anyhow::Result<bool> {
         return compare(cases, arguments.turns);
     }
     let shoal = shoal_binary(arguments.turns.shoal.as_deref())?;
-    let counting = instructions::count(&cases, &shoal, crate::progress);
-    let counts = crate::runtime(Some(1))?.block_on(counting)?;
-    crate::say(&counts);
-    if let Some(path) = &arguments.turns.json {
-        report::write_json(path, &counts)?;
-    }
-    Ok(true)
+    let counts = crate::runtime(Some(1))?.block_on(instructions::count(&cases, &shoal))?;
+    finish(&counts, arguments.turns.json.as_deref())
 }
 
 pub(crate) fn telemetry(arguments: Telemetry) -> anyhow::Result<bool> {
@@ -86,31 +77,23 @@ fn compare(cases: Vec<Case>, turns: Turns) -> anyhow::Result<bool> {
         "at least two rounds are needed: what they differ by is the noise that differences are judged by"
     );
     let options = Options {
-        cases,
         shoal: shoal_binary(turns.shoal.as_deref())?,
-        sessions: turns.sessions,
-        warmup: turns.warmup,
-        duration: Duration::from_secs(turns.seconds),
-        rounds: turns.rounds,
         cores: crate::pinned()?,
+        turns,
     };
-    let comparison = crate::runtime(Some(1))?.block_on(run(&options, crate::progress))?;
-    crate::say(&comparison);
-    if let Some(path) = &turns.json {
-        report::write_json(path, &comparison)?;
-    }
-    Ok(comparison.is_correct())
+    let comparison = crate::runtime(Some(1))?.block_on(run(&cases, &options))?;
+    finish(&comparison, options.turns.json.as_deref())
 }
 
-async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Comparison> {
-    let cases = &options.cases;
+async fn run(cases: &[Case], options: &Options) -> anyhow::Result<Comparison> {
+    let rounds = options.turns.rounds;
     let mut turns: Vec<Vec<Turn>> = vec![Vec::new(); cases.len()];
-    for round in 1..=options.rounds {
+    for round in 1..=rounds {
         for index in order(round, cases.len()) {
             let case = &cases[index];
             let name = format!("{} {}", case.mode.name(), case.name);
             let progress = |line: &str| {
-                progress(&format!("round {round}/{} {name}: {line}", options.rounds));
+                crate::progress(&format!("round {round}/{rounds} {name}: {line}"));
             };
             let turn = turn::turn(case, options, progress).await;
             turns[index].push(turn.with_context(|| format!("case {name}"))?);
@@ -119,9 +102,9 @@ async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Compa
     let rows = row::rows(cases, &turns);
     let cores = options.cores;
     Ok(Comparison {
-        sessions: options.sessions,
-        seconds: options.duration.as_secs_f64(),
-        rounds: options.rounds,
+        sessions: options.turns.sessions,
+        seconds: options.turns.time().as_secs_f64(),
+        rounds,
         pinned: cores.is_some(),
         collector_apart: cores.is_some_and(|cores| cores.collector != cores.generator),
         judgements: verdict::judge(&rows),

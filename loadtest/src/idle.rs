@@ -1,6 +1,5 @@
 //! All idle streams must survive while other clients call.
 
-mod calls;
 pub(crate) mod crowd;
 mod memory;
 mod processes;
@@ -10,6 +9,8 @@ mod source;
 mod summary;
 mod verdict;
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -18,11 +19,16 @@ use tokio::time::Instant;
 pub(crate) use memory::NamedProcess;
 
 use crate::cli;
+use crate::findings::Findings;
 use crate::mcp::Mode;
-use calls::{Calls, Counted};
+use crate::outcome::Outcome;
+use crate::scenario::{Finished, Scenario};
+use crate::steady::{Conduct, Steady};
+use crate::target::Target;
+use crate::times;
 use memory::Reading;
 use processes::{Crowd, Wanted};
-use result::{BareResult, Measured, Sample};
+use result::{BareResult, Called, Measured, Sample};
 use server::Server;
 use summary::Summary;
 
@@ -39,38 +45,35 @@ const SAY_EVERY: usize = 10;
 /// Open files besides the connections.
 const OTHER_FILES: u64 = 200;
 
-pub(crate) fn execute(arguments: cli::Idle) -> anyhow::Result<bool> {
-    ensure!(
-        arguments.streams + arguments.bare_sessions > 0,
-        "there is nothing to open: give --streams or --bare-sessions"
-    );
-    ensure!(
-        arguments.bare_sessions == 0 || arguments.mode == Mode::Legacy,
-        "--bare-sessions are of the legacy era: the modern one has no sessions"
-    );
-    ensure!(
-        arguments.rate == 0 || arguments.callers > 0,
-        "--rate needs at least one of --callers"
-    );
-    // Before servers start, because they inherit the limit.
-    crate::files::raise_limit((arguments.streams + arguments.callers) as u64 + OTHER_FILES)
-        .context("could not read the limit of open files")?;
-    let json = arguments.json.clone();
-    let outcome = crate::runtime(None)?.block_on(run(arguments, &crate::progress))?;
-    crate::say(&outcome);
-    if let Some(path) = &json {
-        crate::report::write_json(path, &outcome)?;
+impl Scenario for cli::Idle {
+    fn json(&self) -> Option<&Path> {
+        self.json.as_deref()
     }
-    Ok(outcome.is_correct())
+
+    async fn run(&self) -> anyhow::Result<impl Finished> {
+        ensure!(
+            self.streams + self.bare_sessions > 0,
+            "there is nothing to open: give --streams or --bare-sessions"
+        );
+        ensure!(
+            self.bare_sessions == 0 || self.mode == Mode::Legacy,
+            "--bare-sessions are of the legacy era: the modern one has no sessions"
+        );
+        ensure!(
+            self.rate == 0 || self.callers > 0,
+            "--rate needs at least one of --callers"
+        );
+        // Raises the limit before servers start, because they inherit it.
+        crate::files::raise_limit((self.streams + self.callers) as u64 + OTHER_FILES)
+            .context("could not read the limit of open files")?;
+        run(self).await
+    }
 }
 
-async fn run(
-    arguments: cli::Idle,
-    progress: &impl Fn(&str),
-) -> anyhow::Result<crate::outcome::Outcome> {
-    let mut outcome = result::begin(&arguments);
+async fn run(arguments: &cli::Idle) -> anyhow::Result<Outcome> {
+    let mut outcome = result::begin(arguments);
     let floor = match arguments.floor && arguments.streams > 0 {
-        true => Some(floor(&arguments, progress).await?),
+        true => Some(floor(arguments).await?),
         false => None,
     };
     let server = match &arguments.shoal {
@@ -82,19 +85,19 @@ async fn run(
             arguments.redis.clone(),
         ),
     };
-    warm_up(&server, &arguments, progress).await?;
+    warm_up(&server, arguments).await?;
     let before = server.memory()?;
     let began = Instant::now();
 
-    let crowd = Crowd::open(&streams(&server, &arguments), progress).await?;
+    let crowd = Crowd::open(&streams(&server, arguments)).await?;
     let opened = server.memory()?;
-    settle(arguments.settle, progress).await;
+    settle(arguments.settle).await;
     let settled = server.memory()?;
     let open = crowd.now().0;
-    let held = hold(&server, &crowd, &arguments, began, progress).await?;
+    let held = hold(&server, &crowd, arguments, began).await?;
     let end = server.memory()?;
 
-    let bare = bare(&server, &arguments, progress).await?;
+    let bare = bare(&server, arguments).await?;
     let summary = crowd.close().await?;
     Measured {
         floor_kib: floor,
@@ -109,7 +112,7 @@ async fn run(
         seconds: began.elapsed().as_secs_f64(),
         bare,
     }
-    .write(&mut outcome, &arguments, &server);
+    .write(&mut outcome, arguments, &server);
     Ok(outcome)
 }
 
@@ -124,8 +127,8 @@ fn streams(server: &Server, arguments: &cli::Idle) -> Wanted {
     }
 }
 
-async fn floor(arguments: &cli::Idle, progress: &impl Fn(&str)) -> anyhow::Result<f64> {
-    progress("the floor first");
+async fn floor(arguments: &cli::Idle) -> anyhow::Result<f64> {
+    crate::progress("the floor first");
     let server = Server::floor(arguments.streams)?;
     let wanted = Wanted {
         // The floor supports only the GET stream.
@@ -136,10 +139,10 @@ async fn floor(arguments: &cli::Idle, progress: &impl Fn(&str)) -> anyhow::Resul
         count: WARM_UP.min(wanted.count),
         ..wanted.clone()
     };
-    come_and_go(&few, progress).await?;
+    come_and_go(&few).await?;
     tokio::time::sleep(FLOOR_SETTLE).await;
     let before = server.memory()?;
-    let crowd = Crowd::open(&wanted, progress).await?;
+    let crowd = Crowd::open(&wanted).await?;
     tokio::time::sleep(FLOOR_SETTLE).await;
     let grown = server
         .memory()?
@@ -150,8 +153,8 @@ async fn floor(arguments: &cli::Idle, progress: &impl Fn(&str)) -> anyhow::Resul
     Ok(grown / open as f64)
 }
 
-async fn come_and_go(wanted: &Wanted, progress: &impl Fn(&str)) -> anyhow::Result<()> {
-    let summary = Crowd::open(wanted, progress).await?.close().await?;
+async fn come_and_go(wanted: &Wanted) -> anyhow::Result<()> {
+    let summary = Crowd::open(wanted).await?.close().await?;
     let failed = summary.failed();
     let example = summary.example.unwrap_or_default();
     ensure!(
@@ -162,19 +165,15 @@ async fn come_and_go(wanted: &Wanted, progress: &impl Fn(&str)) -> anyhow::Resul
     Ok(())
 }
 
-async fn warm_up(
-    server: &Server,
-    arguments: &cli::Idle,
-    progress: &impl Fn(&str),
-) -> anyhow::Result<()> {
-    progress("warming up");
+async fn warm_up(server: &Server, arguments: &cli::Idle) -> anyhow::Result<()> {
+    crate::progress("warming up");
     let few = Wanted {
         count: WARM_UP.min(arguments.streams.max(arguments.bare_sessions)),
         bare: arguments.streams == 0,
         ..streams(server, arguments)
     };
     let deadline = Instant::now() + READY_WITHIN;
-    while let Err(error) = come_and_go(&few, progress).await {
+    while let Err(error) = come_and_go(&few).await {
         if Instant::now() > deadline {
             return Err(error.context("streams fail before anything is measured"));
         }
@@ -182,24 +181,36 @@ async fn warm_up(
     }
     if arguments.rate > 0 {
         let rate = arguments.rate.min(WARM_UP_RATE);
-        let calls = Calls::start(&server.urls, arguments.mode, arguments.callers, rate).await?;
+        let (calls, findings) = calls(server, arguments, rate).await?;
         tokio::time::sleep(WARM_UP_CALLS).await;
-        let counted = calls.stop().await;
-        if let Some(example) = counted.example {
-            anyhow::bail!("calls fail before anything is measured: {example}");
+        calls.stop().await;
+        if let Some(found) = findings.violations().first() {
+            anyhow::bail!("calls fail before anything is measured: {}", found.example);
         }
     }
     tokio::time::sleep(WARM_UP_SETTLE).await;
     Ok(())
 }
 
-async fn settle(time: Duration, progress: &impl Fn(&str)) {
-    progress(&format!("settling for {time:?}"));
+async fn settle(time: Duration) {
+    crate::progress(&format!("settling for {time:?}"));
     tokio::time::sleep(time).await;
 }
 
+async fn calls(
+    server: &Server,
+    arguments: &cli::Idle,
+    rate: u32,
+) -> anyhow::Result<(Steady, Arc<Findings>)> {
+    let targets = Target::resolve_all(&server.urls).await?;
+    let findings = Arc::<Findings>::default();
+    let (count, conduct) = (arguments.callers, Conduct::Echo(arguments.mode));
+    let calls = Steady::start(count, f64::from(rate), &targets, conduct, &findings).await?;
+    Ok((calls, findings))
+}
+
 struct Held {
-    calls: Option<Counted>,
+    calls: Option<Called>,
     samples: Vec<Sample>,
 }
 
@@ -208,14 +219,10 @@ async fn hold(
     crowd: &Crowd,
     arguments: &cli::Idle,
     began: Instant,
-    progress: &impl Fn(&str),
 ) -> anyhow::Result<Held> {
     let calls = match arguments.rate {
         0 => None,
-        rate => {
-            let calls = Calls::start(&server.urls, arguments.mode, arguments.callers, rate);
-            Some(calls.await?)
-        }
+        rate => Some(calls(server, arguments, rate).await?),
     };
     let end = Instant::now() + arguments.hold;
     let mut samples = Vec::new();
@@ -228,7 +235,7 @@ async fn hold(
         let (open, lost) = crowd.now();
         if samples.len() % SAY_EVERY == 0 {
             let left = end.saturating_duration_since(Instant::now()).as_secs();
-            progress(&format!(
+            crate::progress(&format!(
                 "holding: {open} streams, {lost} lost, {left} s to go"
             ));
         }
@@ -239,17 +246,19 @@ async fn hold(
         });
     }
     let calls = match calls {
-        Some(calls) => Some(calls.stop().await),
+        Some((calls, findings)) => {
+            let done = calls.stop().await;
+            Some(Called {
+                latency: times::of(done.iter().map(|done| done.latency())),
+                violations: findings.violations(),
+            })
+        }
         None => None,
     };
     Ok(Held { calls, samples })
 }
 
-async fn bare(
-    server: &Server,
-    arguments: &cli::Idle,
-    progress: &impl Fn(&str),
-) -> anyhow::Result<Option<BareResult>> {
+async fn bare(server: &Server, arguments: &cli::Idle) -> anyhow::Result<Option<BareResult>> {
     if arguments.bare_sessions == 0 {
         return Ok(None);
     }
@@ -260,8 +269,8 @@ async fn bare(
         ..streams(server, arguments)
     };
     let before: Reading = server.memory()?;
-    let crowd = Crowd::open(&wanted, progress).await?;
-    settle(arguments.settle, progress).await;
+    let crowd = Crowd::open(&wanted).await?;
+    settle(arguments.settle).await;
     let after = server.memory()?;
     let open = crowd.now().0;
     let summary: Summary = crowd.close().await?;

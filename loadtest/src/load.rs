@@ -1,8 +1,8 @@
 mod arguments;
-mod call;
+pub(crate) mod call;
 mod churn;
 mod listener;
-mod mix;
+pub(crate) mod mix;
 mod pacer;
 mod probe;
 mod ramp;
@@ -14,11 +14,13 @@ mod tally;
 mod usage;
 mod watch;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::task::JoinSet;
 
 pub(crate) use arguments::Load;
@@ -35,19 +37,26 @@ use watch::Watch;
 
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+use crate::scenario::{Finished, Scenario};
 use crate::target::Target;
 
 const OPENING: usize = 128;
 
 const GRACE: Duration = Duration::from_secs(90);
 
-/// Failures during the run are part of the outcome.
-pub(crate) async fn run(options: &Load, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
-    options.check()?;
-    let mut targets = Vec::with_capacity(options.urls.len());
-    for url in &options.urls {
-        targets.push(Target::resolve(url).await?);
+impl Scenario for Load {
+    fn json(&self) -> Option<&Path> {
+        self.json.as_deref()
     }
+
+    async fn run(&self) -> anyhow::Result<impl Finished> {
+        run(self).await
+    }
+}
+
+async fn run(options: &Load) -> anyhow::Result<Outcome> {
+    options.check()?;
+    let targets = Target::resolve_all(&options.urls).await?;
     let servers = Servers::of(&options.pids)?;
     // The number of stages is known before the sessions are open.
     let shape = options.shape();
@@ -109,7 +118,6 @@ pub(crate) async fn run(options: &Load, progress: impl Fn(&str)) -> anyhow::Resu
         stages: &stages,
         pacer: pacer.as_deref(),
         servers: &servers,
-        progress: &progress,
     };
     let seen = watch.run().await;
     finish(&mut running, options.timeout, &common).await;
@@ -128,6 +136,7 @@ pub(crate) async fn run(options: &Load, progress: impl Fn(&str)) -> anyhow::Resu
         options,
         stages: &stages,
         counts: &common.tally.counts(),
+        findings: &common.tally.findings,
         seen,
         unsent: pacer.as_ref().map_or(0, |pacer| pacer.behind()),
         churn_unsent: churning.as_ref().map_or(0, |pacer| pacer.behind()),
@@ -138,22 +147,13 @@ pub(crate) async fn run(options: &Load, progress: impl Fn(&str)) -> anyhow::Resu
     Ok(run.into_outcome(outcome))
 }
 
-async fn open_all(common: &Arc<Common>, sessions: usize) -> anyhow::Result<Vec<Caller>> {
-    let mut opening: JoinSet<Result<Caller, Failure>> = JoinSet::new();
-    let mut opened = Vec::with_capacity(sessions);
-    for number in (0..sessions).rev() {
-        if opening.len() >= OPENING
-            && let Some(one) = opening.join_next().await
-        {
-            opened.push(one?.context("could not open a session")?);
-        }
-        let common = Arc::clone(common);
-        opening.spawn(async move { common.open(number).await });
-    }
-    while let Some(one) = opening.join_next().await {
-        opened.push(one?.context("could not open a session")?);
-    }
-    Ok(opened)
+async fn open_all(common: &Common, sessions: usize) -> anyhow::Result<Vec<Caller>> {
+    let opening = (0..sessions).rev().map(|number| common.open(number));
+    let opened = stream::iter(opening)
+        .buffer_unordered(OPENING)
+        .try_collect();
+    let opened: Result<_, Failure> = opened.await;
+    opened.context("could not open a session")
 }
 
 fn slow_reader(number: usize, common: &Arc<Common>, stages: &Stages) -> SlowReader {
@@ -191,7 +191,10 @@ async fn finish(running: &mut JoinSet<()>, timeout: Duration, common: &Common) {
     if tokio::time::timeout(timeout + GRACE, ending).await.is_err() {
         let left = running.len();
         running.abort_all();
-        let what = "no answer: clients that did not end with the run".to_owned();
-        common.tally.fault(what, format!("{left} of them"));
+        let what = "no answer: clients that did not end with the run";
+        common
+            .tally
+            .findings
+            .add(what, format_args!("{left} of them"));
     }
 }

@@ -1,14 +1,15 @@
 pub(crate) mod answer;
 pub(crate) mod client;
+pub(crate) mod job;
 pub(crate) mod legacy;
 pub(crate) mod modern;
-pub(crate) mod sse;
 pub(crate) mod tools;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header};
 use http_body_util::Full;
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 
 use crate::target::Target;
 
@@ -36,6 +37,20 @@ impl Mode {
             Self::Modern => "modern",
         }
     }
+}
+
+/// Returns the value of the header `Authorization`.
+pub(crate) fn bearer(token: &str) -> HeaderValue {
+    let value = HeaderValue::from_str(&format!("Bearer {token}"));
+    let mut value = value.expect("a token's characters may stand in a header");
+    value.set_sensitive(true);
+    value
+}
+
+/// Returns an entry of Shoal's setting `auth.tokens`.
+pub(crate) fn token_entry(name: &str, token: &str) -> String {
+    let hash = Sha256::digest(token);
+    format!(r#"{{name="{name}",sha256="{hash:x}"}}"#)
 }
 
 fn post_headers(target: &Target, version: &'static str) -> HeaderMap {

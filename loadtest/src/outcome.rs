@@ -128,6 +128,28 @@ impl Outcome {
         }
     }
 
+    pub(crate) fn parameters(&mut self, parameters: &[(&str, &dyn fmt::Display)]) {
+        let texts = parameters
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.to_string()));
+        self.parameters.extend(texts);
+    }
+
+    /// Adds a figure that is better if it is lower.
+    pub(crate) fn lower(&mut self, name: impl Into<String>, value: f64, unit: &str) {
+        self.figure(name, value, unit, Better::Lower);
+    }
+
+    /// Adds a figure that is better if it is higher.
+    pub(crate) fn higher(&mut self, name: impl Into<String>, value: f64, unit: &str) {
+        self.figure(name, value, unit, Better::Higher);
+    }
+
+    /// Adds a figure that only describes the run.
+    pub(crate) fn plain(&mut self, name: impl Into<String>, value: f64, unit: &str) {
+        self.figure(name, value, unit, Better::Neither);
+    }
+
     pub(crate) fn figure(
         &mut self,
         name: impl Into<String>,
@@ -135,16 +157,45 @@ impl Outcome {
         unit: &str,
         better: Better,
     ) {
+        let (name, unit) = (name.into(), unit.to_owned());
         self.figures.push(Figure {
-            name: name.into(),
+            name,
             value,
-            unit: unit.to_owned(),
+            unit,
             better,
         });
     }
 
-    pub(crate) fn is_correct(&self) -> bool {
-        self.violations.is_empty()
+    pub(crate) fn latency(&mut self, name: impl Into<String>, histogram: &Histogram<u64>) {
+        self.latencies.push(Distribution::of(name, histogram));
+    }
+
+    pub(crate) fn series(&mut self, name: impl Into<String>, unit: &str, points: Vec<(f64, f64)>) {
+        let (name, unit) = (name.into(), unit.to_owned());
+        self.series.push(Series { name, unit, points });
+    }
+
+    pub(crate) fn mark(&mut self, at_s: f64, what: impl Into<String>) {
+        let what = what.into();
+        self.marks.push(Mark { at_s, what });
+    }
+
+    /// Adds a violation, unless it happened 0 times.
+    pub(crate) fn violation(&mut self, what: impl Into<String>, count: u64, example: &str) {
+        if count > 0 {
+            let (what, example) = (what.into(), example.to_owned());
+            self.violations.push(Violation {
+                what,
+                count,
+                example,
+            });
+        }
+    }
+
+    /// `held` is `None` if the run could not decide.
+    pub(crate) fn verdict(&mut self, what: impl Into<String>, held: impl Into<Option<bool>>) {
+        let (what, held) = (what.into(), held.into());
+        self.verdicts.push(Verdict { what, held });
     }
 }
 
@@ -192,30 +243,25 @@ impl fmt::Display for Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::{Better, Outcome, Verdict, Violation};
+    use super::Outcome;
+    use crate::scenario::Finished as _;
 
     #[test]
     fn figures_that_miss_their_bar_do_not_make_a_run_wrong() {
         let mut outcome = Outcome::begin("idle", "nothing");
-        outcome.figure("memory", 1.0, "KiB", Better::Lower);
-        outcome.verdicts.push(Verdict {
-            what: "memory 1 KiB: at most 0 KiB".to_owned(),
-            held: Some(false),
-        });
+        outcome.lower("memory", 1.0, "KiB");
+        outcome.verdict("memory 1 KiB: at most 0 KiB", false);
+        outcome.violation("late answer", 0, "");
         assert!(outcome.is_correct());
         assert!(outcome.to_string().contains("NOT held: memory"));
-        outcome.violations.push(Violation {
-            what: "wrong answer".to_owned(),
-            count: 2,
-            example: "5 for 4".to_owned(),
-        });
+        outcome.violation("wrong answer", 2, "5 for 4");
         assert!(!outcome.is_correct());
     }
 
     #[test]
     fn what_is_written_can_be_read() {
         let mut outcome = Outcome::begin("idle", "nothing");
-        outcome.figure("memory", 1.5, "KiB", Better::Lower);
+        outcome.lower("memory", 1.5, "KiB");
         let text = serde_json::to_string(&outcome).expect("is JSON");
         let read: Outcome = serde_json::from_str(&text).expect("is an outcome");
         assert_eq!(read.figures[0].value, 1.5);

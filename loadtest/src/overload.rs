@@ -1,23 +1,22 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use clap::Args;
-use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, timeout};
 
+use crate::arrivals::{self, Pool};
 use crate::cli::duration;
-use crate::connection::Goodbye;
-use crate::failover::timeline::{histogram, quantile};
 use crate::failure::Failure;
 use crate::findings::Findings;
 use crate::mcp::Mode;
-use crate::mcp::client::Client;
 use crate::mcp::tools::call;
-use crate::outcome::{Better, Distribution, Outcome, Verdict};
+use crate::outcome::Outcome;
+use crate::scenario::{Finished, Scenario, Subject};
 use crate::servers::cluster::{Cluster, Shape};
 use crate::target::Target;
+use crate::times;
 
 /// Minimum goodput, as a fraction of the workers' capacity.
 const GOODPUT: f64 = 0.9;
@@ -29,9 +28,8 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// The arguments of `loadtest overload`.
 #[derive(Debug, Args)]
 pub(crate) struct Overload {
-    /// Shoal binary [default: `shoal` next to this program, if it exists].
-    #[arg(long)]
-    shoal: Option<PathBuf>,
+    #[command(flatten)]
+    subject: Subject,
     /// Number of workers.
     #[arg(long, default_value_t = 2)]
     workers: usize,
@@ -53,9 +51,6 @@ pub(crate) struct Overload {
     /// Directory for the logs of the processes [default: none, logs are discarded].
     #[arg(long)]
     logs: Option<PathBuf>,
-    /// File for the result as JSON.
-    #[arg(long)]
-    pub(crate) json: Option<PathBuf>,
 }
 
 impl Overload {
@@ -84,93 +79,79 @@ struct Tally {
     answered_in_time: u64,
 }
 
-pub(crate) async fn run(options: &Overload, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
-    ensure!(options.times > 0.0, "some calls must come");
-    ensure!(!options.service.is_zero(), "a call must take some time");
-    let shoal = crate::servers::spawned::shoal_binary(options.shoal.as_deref())?;
-    let capacity = options.capacity();
-    let mut outcome = Outcome::begin(
-        "overload",
-        format!(
-            "{} workers with {} places, {} × the {capacity:.0} calls/s that they can run",
-            options.workers, options.places, options.times
-        ),
-    );
-    for (name, value) in [
-        ("workers", options.workers.to_string()),
-        ("places", options.places.to_string()),
-        ("service", format!("{:?}", options.service)),
-        ("times", options.times.to_string()),
-        ("duration", format!("{:?}", options.duration)),
-    ] {
-        outcome.parameters.insert(name.to_owned(), value);
+impl Scenario for Overload {
+    fn json(&self) -> Option<&Path> {
+        self.subject.json()
     }
-    let cluster = Cluster::start_as(&shoal, None, &options.shape())?;
-    let crowd = Arc::new(Crowd {
-        target: Target::resolve(&cluster.url).await?,
-        milliseconds: options.service.as_millis(),
-        idle: Mutex::default(),
-        measured: Instant::now() + options.warmup
-            ..Instant::now() + options.warmup + options.duration,
-        tally: Mutex::default(),
-        findings: Findings::default(),
-    });
-    progress(&format!("{:.0} calls a second", capacity * options.times));
-    crowd.come(capacity * options.times).await;
-    let crowd = Arc::into_inner(crowd).context("a call goes on")?;
-    outcome.seconds = options.duration.as_secs_f64();
-    outcome.violations = crowd.findings.violations();
-    let tally = (crowd.tally.into_inner()).unwrap_or_else(PoisonError::into_inner);
-    conclude(&mut outcome, &tally, capacity);
-    Ok(outcome)
+
+    async fn run(&self) -> anyhow::Result<impl Finished> {
+        ensure!(self.times > 0.0, "some calls must come");
+        ensure!(!self.service.is_zero(), "a call must take some time");
+        let (shoal, capacity) = (self.subject.shoal()?, self.capacity());
+        let mut outcome = Outcome::begin(
+            "overload",
+            format!(
+                "{} workers with {} places, {} × the {capacity:.0} calls/s that they can run",
+                self.workers, self.places, self.times
+            ),
+        );
+        outcome.parameters(&[
+            ("workers", &self.workers),
+            ("places", &self.places),
+            ("service", &format!("{:?}", self.service)),
+            ("times", &self.times),
+            ("duration", &format!("{:?}", self.duration)),
+        ]);
+        let cluster = Cluster::start_as(&shoal, None, &self.shape())?;
+        let measured = Instant::now() + self.warmup;
+        let crowd = Arc::new(Crowd {
+            pool: Pool::new(Target::resolve(&cluster.url).await?, Mode::Modern),
+            milliseconds: self.service.as_millis(),
+            measured: measured..measured + self.duration,
+            tally: Mutex::default(),
+            findings: Findings::default(),
+        });
+        let rate = capacity * self.times;
+        crate::progress(&format!("{rate:.0} calls a second"));
+        let call = |due| {
+            let crowd = Arc::clone(&crowd);
+            async move { crowd.call(due).await }
+        };
+        arrivals::spread(rate, self.warmup + self.duration, call).await;
+        let crowd = Arc::into_inner(crowd).context("a call goes on")?;
+        outcome.seconds = self.duration.as_secs_f64();
+        outcome.violations = crowd.findings.violations();
+        let tally = (crowd.tally.into_inner()).unwrap_or_else(PoisonError::into_inner);
+        conclude(&mut outcome, &tally, capacity);
+        Ok(outcome)
+    }
 }
 
 struct Crowd {
-    target: Target,
+    pool: Pool,
     milliseconds: u128,
-    idle: Mutex<Vec<Client>>,
     measured: std::ops::Range<Instant>,
     tally: Mutex<Tally>,
     findings: Findings,
 }
 
 impl Crowd {
-    async fn come(self: &Arc<Self>, rate: f64) {
-        let every = Duration::from_secs_f64(1.0 / rate);
-        let (mut calls, mut due) = (JoinSet::new(), Instant::now());
-        while due < self.measured.end {
-            sleep_until(due).await;
-            let crowd = Arc::clone(self);
-            calls.spawn(async move { crowd.call(due).await });
-            while calls.try_join_next().is_some() {}
-            due += every;
-        }
-        while calls.join_next().await.is_some() {}
-    }
-
     async fn call(&self, due: Instant) {
-        let idle = self.lock(&self.idle).pop();
-        let opened = match idle {
-            Some(client) => Ok(client),
-            None => Client::open(&self.target, Mode::Modern, Goodbye::Reset).await,
-        };
-        let mut client = match opened {
+        let mut client = match self.pool.take().await {
             Ok(client) => client,
             Err(failure) => return self.findings.failed("connecting", &failure),
         };
         let arguments = format!(r#"{{"steps":1,"interval_ms":{}}}"#, self.milliseconds);
         let calling = call(&mut client, "long_job", &arguments, "done after 1 steps");
         let answered = timeout(CALL_TIMEOUT, calling).await;
-        self.lock(&self.idle).push(client);
+        self.pool.give_back(client);
         let now = Instant::now();
         let (took, counts) = (now - due, self.measured.contains(&due));
-        let mut tally = self.lock(&self.tally);
+        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         match answered {
             Ok(Ok(())) => {
                 tally.answered_in_time += u64::from(self.measured.contains(&now));
-                if counts {
-                    tally.done.push(took);
-                }
+                tally.done.extend(counts.then_some(took));
             }
             Ok(Err(Failure::Status {
                 status: 429 | 503,
@@ -178,71 +159,33 @@ impl Crowd {
                 ..
             })) => {
                 tally.without_retry_after += u64::from(retry_after_s.is_none());
-                if counts {
-                    tally.refused.push(took);
-                }
+                tally.refused.extend(counts.then_some(took));
             }
             // A queued call is refused in a stream.
             Ok(Err(Failure::Wrong(why))) if why.contains("50300") => {
-                if counts {
-                    tally.refused.push(took);
-                }
+                tally.refused.extend(counts.then_some(took));
             }
             Ok(Err(failure)) => self.findings.failed("a call", &failure),
             Err(_) => self.findings.add("no answer", "a call took too long"),
         }
     }
-
-    fn lock<'a, T>(&self, what: &'a Mutex<T>) -> std::sync::MutexGuard<'a, T> {
-        what.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 fn conclude(outcome: &mut Outcome, tally: &Tally, capacity: f64) {
     let goodput = tally.answered_in_time as f64 / outcome.seconds / capacity;
-    let refused = histogram(tally.refused.iter().copied());
-    let shed = quantile(&refused, 0.99);
-    outcome.figure(
-        "goodput, share of the capacity",
-        goodput,
-        "",
-        Better::Higher,
-    );
-    outcome.figure("calls done", tally.done.len() as f64, "", Better::Neither);
-    outcome.figure(
-        "calls refused",
-        tally.refused.len() as f64,
-        "",
-        Better::Neither,
-    );
-    let done = histogram(tally.done.iter().copied());
-    outcome.latencies.push(Distribution::of("done", &done));
-    outcome
-        .latencies
-        .push(Distribution::of("refused", &refused));
-    for (what, held) in [
-        (
-            format!(
-                "goodput {:.0} % of the capacity: at least 90 %",
-                goodput * 100.0
-            ),
-            goodput >= GOODPUT,
-        ),
-        (
-            format!("p99 of a refusal {shed:.1?}: at most {SHED_WITHIN:?}"),
-            shed <= SHED_WITHIN,
-        ),
-        (
-            format!(
-                "{} refusals without Retry-After: none",
-                tally.without_retry_after
-            ),
-            tally.without_retry_after == 0,
-        ),
-    ] {
-        outcome.verdicts.push(Verdict {
-            what,
-            held: Some(held),
-        });
-    }
+    let refused = times::of(tally.refused.iter().copied());
+    let shed = times::quantile(&refused, 0.99);
+    outcome.higher("goodput, share of the capacity", goodput, "");
+    outcome.plain("calls done", tally.done.len() as f64, "");
+    outcome.plain("calls refused", tally.refused.len() as f64, "");
+    outcome.latency("done", &times::of(tally.done.iter().copied()));
+    outcome.latency("refused", &refused);
+    let percent = goodput * 100.0;
+    let what = format!("goodput {percent:.0} % of the capacity: at least 90 %");
+    outcome.verdict(what, goodput >= GOODPUT);
+    let what = format!("p99 of a refusal {shed:.1?}: at most {SHED_WITHIN:?}");
+    outcome.verdict(what, shed <= SHED_WITHIN);
+    let without = tally.without_retry_after;
+    let what = format!("{without} refusals without Retry-After: none");
+    outcome.verdict(what, without == 0);
 }

@@ -1,14 +1,15 @@
 mod cost;
 mod crowd;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::ensure;
 use clap::Args;
 
 use crate::cli::duration;
-use crate::outcome::{Better, Outcome, Verdict};
+use crate::outcome::Outcome;
+use crate::scenario::{Finished, Scenario, Subject};
 
 /// Maximum ratio of the cost of a byte to the floor's.
 const BAR: f64 = 1.5;
@@ -18,9 +19,8 @@ const LARGE: usize = 1 << 20;
 /// The arguments of `loadtest payload`.
 #[derive(Debug, Args)]
 pub(crate) struct Payload {
-    /// Shoal binary [default: `shoal` next to this program, if it exists].
-    #[arg(long)]
-    shoal: Option<PathBuf>,
+    #[command(flatten)]
+    subject: Subject,
     /// Lengths of the echoed text, in bytes, separated by commas.
     #[arg(long, value_delimiter = ',', default_values_t = [1 << 20, 64 << 10, 1 << 10])]
     sizes: Vec<usize>,
@@ -44,62 +44,56 @@ pub(crate) struct Payload {
     /// Skip the cluster, which needs `redis-server`.
     #[arg(long)]
     no_cluster: bool,
-    /// File for the result as JSON.
-    #[arg(long)]
-    pub(crate) json: Option<PathBuf>,
 }
 
-pub(crate) async fn run(options: &Payload, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
-    ensure!(
-        options.sizes.iter().all(|&size| size > 0),
-        "a size must be above 0"
-    );
-    let shoal = crate::servers::spawned::shoal_binary(options.shoal.as_deref())?;
-    let mut outcome = Outcome::begin(
-        "payload",
-        format!(
-            "echo of {:?} bytes, {} sessions",
-            options.sizes, options.sessions
-        ),
-    );
-    for (name, value) in [
-        ("sizes", format!("{:?}", options.sizes)),
-        ("sessions", options.sessions.to_string()),
-        ("duration", format!("{:?}", options.duration)),
-        ("rounds", options.rounds.to_string()),
-        ("clients", format!("{:?}", options.clients)),
-    ] {
-        outcome.parameters.insert(name.to_owned(), value);
+impl Scenario for Payload {
+    const THREADS: Option<usize> = Some(1);
+
+    fn json(&self) -> Option<&Path> {
+        self.subject.json()
     }
-    let began = std::time::Instant::now();
-    let findings = crate::findings::Findings::default();
-    if options.rounds > 0 {
-        cost::measure(options, &shoal, &mut outcome, &findings, &progress).await?;
+
+    async fn run(&self) -> anyhow::Result<impl Finished> {
+        ensure!(
+            self.sizes.iter().all(|&size| size > 0),
+            "a size must be above 0"
+        );
+        let shoal = self.subject.shoal()?;
+        let Self {
+            sizes, sessions, ..
+        } = self;
+        let title = format!("echo of {sizes:?} bytes, {sessions} sessions");
+        let mut outcome = Outcome::begin("payload", title);
+        outcome.parameters(&[
+            ("sizes", &format!("{sizes:?}")),
+            ("sessions", sessions),
+            ("duration", &format!("{:?}", self.duration)),
+            ("rounds", &self.rounds),
+            ("clients", &format!("{:?}", self.clients)),
+        ]);
+        let began = std::time::Instant::now();
+        let findings = crate::findings::Findings::default();
+        if self.rounds > 0 {
+            cost::measure(self, &shoal, &mut outcome, &findings).await?;
+        }
+        if let Some(&largest) = sizes.iter().max() {
+            crowd::measure(&shoal, largest, &self.clients, &mut outcome, &findings).await?;
+        }
+        outcome.seconds = began.elapsed().as_secs_f64();
+        outcome.violations = findings.violations();
+        Ok(outcome)
     }
-    if let Some(&largest) = options.sizes.iter().max() {
-        let crowd = crowd::Plan {
-            shoal: &shoal,
-            bytes: largest,
-            clients: &options.clients,
-        };
-        crowd.measure(&mut outcome, &findings, &progress).await?;
-    }
-    outcome.seconds = began.elapsed().as_secs_f64();
-    outcome.violations = findings.violations();
-    Ok(outcome)
 }
 
 fn judge(outcome: &mut Outcome, case: &str, size: usize, ratio: f64) {
-    outcome.figure(
+    outcome.lower(
         format!("{case}, {size} B: CPU a byte over the floor's"),
         ratio,
         "×",
-        Better::Lower,
     );
     if size >= LARGE {
-        outcome.verdicts.push(Verdict {
-            what: format!("{case}, {size} B: {ratio:.2} × the floor's CPU a byte: at most {BAR} ×"),
-            held: Some(ratio <= BAR),
-        });
+        let what =
+            format!("{case}, {size} B: {ratio:.2} × the floor's CPU a byte: at most {BAR} ×");
+        outcome.verdict(what, ratio <= BAR);
     }
 }

@@ -27,13 +27,20 @@ pub(crate) fn measure(roots: &[u32]) -> anyhow::Result<Usage> {
     Ok(usage)
 }
 
+/// Measures `roots`. Also returns the CPU time of all programs except them and this one.
+pub(crate) fn measure_beside(roots: &[u32]) -> anyhow::Result<(Usage, Duration)> {
+    let usage = measure(roots)?;
+    let with_ours = measure(&[roots, &[std::process::id()]].concat())?;
+    Ok((usage, machine_cpu()?.saturating_sub(with_ours.cpu)))
+}
+
 pub(crate) fn peak_rss_kib(pid: u32) -> anyhow::Result<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))
         .with_context(|| format!("could not read the status of process {pid}"))?;
     parse_kib(&status, "VmHWM:").with_context(|| format!("no peak memory of process {pid}"))
 }
 
-pub(crate) fn machine_cpu() -> anyhow::Result<Duration> {
+fn machine_cpu() -> anyhow::Result<Duration> {
     let stat = fs::read_to_string("/proc/stat").context("could not read /proc/stat")?;
     let ticks = parse_machine(&stat).context("could not understand /proc/stat")?;
     Ok(Duration::from_secs(ticks) / ticks_per_second())

@@ -1,13 +1,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::mcp::Mode;
+use crate::scenario::Finished;
 
 const QUIET_CORES: f64 = 0.1;
 
@@ -97,6 +96,12 @@ impl RunReport {
     }
 }
 
+impl Finished for RunReport {
+    fn is_correct(&self) -> bool {
+        self.wrong == 0 && self.failed == 0
+    }
+}
+
 impl fmt::Display for RunReport {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let latency = &self.latency;
@@ -152,12 +157,6 @@ pub(crate) fn write_disturbance(
         )?;
     }
     Ok(())
-}
-
-pub(crate) fn write_json(path: &Path, report: &impl Serialize) -> anyhow::Result<()> {
-    let mut text = serde_json::to_vec_pretty(report).context("could not encode the report")?;
-    text.push(b'\n');
-    std::fs::write(path, text).with_context(|| format!("could not write {}", path.display()))
 }
 
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {

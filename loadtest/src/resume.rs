@@ -10,6 +10,7 @@ mod tally;
 pub(crate) mod violation;
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,12 +19,16 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior};
 
+use crate::cli;
 use crate::connection::Goodbye;
 use crate::mcp::Mode;
 use crate::mcp::client::Client;
+use crate::mcp::job::Job;
 use crate::process;
+use crate::scenario::{Finished, Scenario};
+use crate::servers::spawned::{Environment, Spawned};
 use crate::target::Target;
-use chance::{Chance, Job};
+use chance::Chance;
 use client::Life;
 use memory::{Memory, Samples};
 use tally::{Snapshot, Tally};
@@ -35,40 +40,42 @@ const SAMPLES_PER_LINE: usize = 5;
 /// Clients may run on for the sum of the last call's timeouts.
 const END_GRACE: Duration = Duration::from_secs(75);
 
-#[derive(Debug, Clone)]
-pub(crate) struct Options {
-    pub(crate) urls: Vec<String>,
-    pub(crate) clients: usize,
-    pub(crate) duration: Duration,
-    pub(crate) seed: u64,
-    pub(crate) max_steps: usize,
-    pub(crate) max_interval: Duration,
-    pub(crate) pids: Vec<u32>,
-}
-
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
-    pub(crate) seed: u64,
-    pub(crate) clients: usize,
-    pub(crate) seconds: f64,
+struct Report {
+    seed: u64,
+    clients: usize,
+    seconds: f64,
     #[serde(flatten)]
-    pub(crate) outcome: Snapshot,
-    pub(crate) memory: Option<Memory>,
+    outcome: Snapshot,
+    memory: Option<Memory>,
 }
 
-impl Report {
-    pub(crate) fn is_clean(&self) -> bool {
+impl Finished for Report {
+    fn is_correct(&self) -> bool {
         self.outcome.is_clean() && self.outcome.counts.answered > 0
     }
 }
 
-/// Violations are part of the report.
-pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Report> {
-    ensure!(options.max_steps > 0, "a call needs at least one step");
-    let mut targets = Vec::new();
-    for url in &options.urls {
-        targets.push(Target::resolve(url).await?);
+impl Scenario for cli::Resume {
+    fn json(&self) -> Option<&Path> {
+        self.json.as_deref()
     }
+
+    async fn run(&self) -> anyhow::Result<impl Finished> {
+        let Some(program) = &self.shoal else {
+            return run(self, &self.urls, &self.pids).await;
+        };
+        let server = Spawned::shoal(program, None, &Environment::new())?;
+        run(self, std::slice::from_ref(&server.url), &[server.pid()]).await
+    }
+}
+
+/// Violations are part of the report.
+async fn run(options: &cli::Resume, urls: &[String], pids: &[u32]) -> anyhow::Result<Report> {
+    ensure!(options.max_steps > 0, "a call needs at least one step");
+    let seed = options.seed.unwrap_or_else(rand::random);
+    crate::progress(&format!("seed {seed}"));
+    let targets = Target::resolve_all(urls).await?;
     let [first, ..] = targets.as_slice() else {
         bail!("no URL to connect to");
     };
@@ -87,7 +94,7 @@ pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::R
             number,
             targets: Arc::clone(&targets),
             tally: Arc::clone(&tally),
-            chance: Chance::new(options.seed, number, longest),
+            chance: Chance::new(seed, number, longest),
             until,
             has_counter,
         };
@@ -111,20 +118,21 @@ pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::R
                 break;
             }
             _ = tick.tick() => {
-                // Samples without load would lower the median of the last third.
-                if !options.pids.is_empty() && Instant::now() < until {
-                    let usage = process::measure(&options.pids)?;
+                // Samples memory only under load, because later samples would lower the median of
+                // the last third.
+                if !pids.is_empty() && Instant::now() < until {
+                    let usage = process::measure(pids)?;
                     samples.add(began.elapsed().as_secs_f64(), usage.rss_kib);
                 }
                 ticks += 1;
                 if ticks % SAMPLES_PER_LINE == 0 {
-                    progress(&line(&tally.snapshot(), &samples, began.elapsed()));
+                    crate::progress(&line(&tally.snapshot(), &samples, began.elapsed()));
                 }
             }
         }
     }
     Ok(Report {
-        seed: options.seed,
+        seed,
         clients: options.clients,
         seconds: began.elapsed().as_secs_f64(),
         outcome: tally.snapshot(),
@@ -181,7 +189,7 @@ impl fmt::Display for Report {
         for (violation, count) in &self.outcome.violations {
             writeln!(out, "{violation:?}: {count}")?;
         }
-        let verdict = if self.is_clean() {
+        let verdict = if self.is_correct() {
             "no event lost, repeated or out of order"
         } else {
             "PROMISES BROKEN"

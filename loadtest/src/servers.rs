@@ -13,9 +13,53 @@ use axum::Router;
 use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 
+use cluster::Cluster;
+use cluster::redis::Redis;
+use spawned::Spawned;
+
 const PATH: &str = "/mcp";
 
 const LISTENING: &str = "listening on ";
+
+/// A server that this program has started.
+pub(crate) enum Running {
+    One(Spawned),
+    Many(Cluster),
+    /// A gateway, and the server behind it.
+    Both(Spawned, Spawned),
+}
+
+impl Running {
+    pub(crate) fn url(&self) -> &str {
+        match self {
+            Self::One(server) | Self::Both(server, _) => &server.url,
+            Self::Many(cluster) => &cluster.url,
+        }
+    }
+
+    /// Returns the admin port, if the server is a single process of Shoal.
+    pub(crate) fn admin(&self) -> Option<&str> {
+        match self {
+            Self::One(server) => Some(&server.admin),
+            Self::Many(_) | Self::Both(..) => None,
+        }
+    }
+
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        match self {
+            Self::One(server) => vec![server.pid()],
+            Self::Many(cluster) => cluster.pids(),
+            Self::Both(gateway, server) => vec![gateway.pid(), server.pid()],
+        }
+    }
+
+    pub(crate) fn redis(&self) -> Option<Redis> {
+        match self {
+            Self::One(_) | Self::Both(..) => None,
+            Self::Many(cluster) => Some(cluster.redis.clone()),
+        }
+    }
+}
 
 #[allow(
     clippy::print_stdout,

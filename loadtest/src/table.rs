@@ -10,32 +10,28 @@ mod turn;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use serde::Serialize;
 
 use crate::affinity::Cores;
+use crate::cli::{self, Turns};
 use crate::outcome::{Outcome, Verdict};
 use crate::report::{self, RunReport};
-pub(crate) use chosen::{Chosen, installed};
+use crate::scenario::{Finished, finish};
+use chosen::{Chosen, installed};
 use row::Row;
 use turn::Turn;
 
 #[derive(Debug)]
-pub(crate) struct Options {
-    /// Without Shoal's binary, its rows are left out.
-    pub(crate) shoal: Option<PathBuf>,
-    pub(crate) sessions: usize,
-    pub(crate) warmup: Duration,
-    pub(crate) duration: Duration,
-    pub(crate) rounds: usize,
-    pub(crate) cores: Option<Cores>,
-    pub(crate) peers: Chosen,
+struct Options {
+    turns: Turns,
+    cores: Option<Cores>,
+    peers: Chosen,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Table {
+struct Table {
     #[serde(flatten)]
     outcome: Outcome,
     sessions: usize,
@@ -45,26 +41,44 @@ pub(crate) struct Table {
     left_out: Vec<String>,
 }
 
-impl Table {
-    pub(crate) fn is_correct(&self) -> bool {
+impl Finished for Table {
+    fn is_correct(&self) -> bool {
         self.outcome.is_correct()
     }
 }
 
-/// Fails if a server does not start, unless it is a peer from a registry.
-pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Table> {
+pub(crate) fn execute(table: cli::Table) -> anyhow::Result<bool> {
+    let mut turns = table.turns;
+    ensure!(turns.rounds > 0, "at least one round is needed");
+    // Without Shoal's binary, its rows are left out.
+    turns.shoal = turns.shoal.or_else(sibling_shoal);
+    let options = Options {
+        // Installs peers before this process is limited to one core.
+        peers: installed(&table.peers, table.peers_dir, crate::progress)?,
+        cores: crate::pinned()?,
+        turns,
+    };
+    let table = crate::runtime(Some(1))?.block_on(run(&options))?;
+    finish(&table, options.turns.json.as_deref())
+}
+
+/// Measures all cases. Fails if a server does not start, unless it is a peer from a registry.
+async fn run(options: &Options) -> anyhow::Result<Table> {
     let outcome = Outcome::begin(
         "table",
-        format!("echo of 32 bytes over {} sessions", options.sessions),
+        format!("echo of 32 bytes over {} sessions", options.turns.sessions),
     );
     let cases = case::cases(&options.peers.installed);
     let mut reports: Vec<Vec<RunReport>> = vec![Vec::new(); cases.len()];
     let mut left_out = options.peers.left_out.clone();
-    for round in 1..=options.rounds {
+    for round in 1..=options.turns.rounds {
         for (case, reports) in cases.iter().zip(&mut reports) {
             let name = case.name;
             let turn = turn::turn(case, options, |line| {
-                progress(&format!("round {round}/{} {name}: {line}", options.rounds));
+                crate::progress(&format!(
+                    "round {round}/{} {name}: {line}",
+                    options.turns.rounds
+                ));
             });
             match turn.await.with_context(|| format!("case {name}"))? {
                 Turn::Measured(report) => reports.push(*report),
@@ -80,8 +94,8 @@ pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::R
     let rows = row::rows(&cases, &reports);
     Ok(Table {
         outcome: outcome::of(outcome, &rows, options),
-        sessions: options.sessions,
-        rounds: options.rounds,
+        sessions: options.turns.sessions,
+        rounds: options.turns.rounds,
         pinned: options.cores.is_some(),
         rows,
         left_out,

@@ -13,7 +13,15 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Refuses other machines: a typing error could attack a foreign server.
+    pub(crate) async fn resolve_all(urls: &[String]) -> anyhow::Result<Vec<Self>> {
+        let mut targets = Vec::with_capacity(urls.len());
+        for url in urls {
+            targets.push(Self::resolve(url).await?);
+        }
+        Ok(targets)
+    }
+
+    /// Refuses other machines, because a typing error could attack a foreign server.
     pub(crate) async fn resolve(url: &str) -> anyhow::Result<Self> {
         let uri = Uri::from_str(url).with_context(|| format!("not a URL: {url}"))?;
         if uri.scheme_str() != Some("http") {

@@ -26,8 +26,9 @@ use self::row::{Memory, Row, SLOWER, Table};
 use self::setup::Tokens;
 use crate::cli::duration;
 use crate::findings::Findings;
-use crate::outcome::{Better, Outcome};
+use crate::outcome::Outcome;
 use crate::process;
+use crate::scenario::{Finished, Scenario, Subject};
 use crate::servers::cluster::member::Role;
 use crate::servers::cluster::{Cluster, Shape};
 use crate::servers::spawned::Environment;
@@ -41,9 +42,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The arguments of `loadtest tenants`.
 #[derive(Debug, Args)]
 pub(crate) struct Tenants {
-    /// Shoal binary [default: `shoal` next to this program, if it exists].
-    #[arg(long)]
-    shoal: Option<PathBuf>,
+    #[command(flatten)]
+    subject: Subject,
     /// Resources that the hostile tenant exhausts, one after the other, separated by commas [default: all].
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Item>,
@@ -72,88 +72,76 @@ pub(crate) struct Tenants {
     /// Directory for the logs of the processes [default: none, logs are discarded].
     #[arg(long)]
     logs: Option<PathBuf>,
-    /// File for the result as JSON.
-    #[arg(long)]
-    pub(crate) json: Option<PathBuf>,
 }
 
-pub(crate) async fn run(
-    options: &Tenants,
-    progress: impl Fn(&str),
-) -> anyhow::Result<(Table, Outcome)> {
-    ensure!(options.rate > 0.0, "some calls must come");
-    ensure!(
-        options.connections > 0,
-        "the hostile tenant needs connections"
-    );
-    let shoal = crate::servers::spawned::shoal_binary(options.shoal.as_deref())?;
-    let tokens = Tokens::draw();
-    let environment = tokens.environment(&options.settings)?;
-    let effective = Effective::of(&shoal, &environment)?;
-    let bounds = effective.bounds(EDGES)?;
-    for (_, bound) in &bounds {
-        progress(&bound.to_string());
+impl Scenario for Tenants {
+    fn json(&self) -> Option<&Path> {
+        self.subject.json()
     }
-    let items = match options.only.is_empty() {
-        true => Item::value_variants(),
-        false => &options.only,
-    };
-    let mut outcome = Outcome::begin(
-        "tenants",
-        format!(
-            "{} connections of a hostile tenant beside {} calls/s of a good one, p99 at most {SLOWER} × the baseline",
-            options.connections, options.rate
-        ),
-    );
-    for (name, value) in [
-        ("seconds", options.seconds.to_string()),
-        ("baseline-seconds", options.baseline_seconds.to_string()),
-        ("connections", options.connections.to_string()),
-        ("pace", format!("{:?}", options.pace)),
-        ("rate", options.rate.to_string()),
-        ("session-nodes", options.session_nodes.to_string()),
-        ("set", options.settings.join(" ")),
-    ] {
-        outcome.parameters.insert(name.to_owned(), value);
-    }
-    let (findings, mut rows) = (Findings::default(), Vec::new());
-    for &item in items {
-        let scene = Scene::start(options, &shoal, &tokens, &environment).await?;
-        let row = scene.measure(options, item, &effective, &bounds).await;
-        let row = row.with_context(|| item.name())?;
-        progress(&format!(
-            "{}: {} held, refused {}, p99 {:.2} ×, {} of {} failed",
-            row.item,
-            row.held,
-            row.refused,
-            row.ratio(),
-            row.failed,
-            row.calls
-        ));
-        for (what, example) in row.faults() {
-            findings.add(what, example);
+
+    async fn run(&self) -> anyhow::Result<impl Finished> {
+        ensure!(self.rate > 0.0, "some calls must come");
+        ensure!(self.connections > 0, "the hostile tenant needs connections");
+        let shoal = self.subject.shoal()?;
+        let tokens = Tokens::draw();
+        let environment = tokens.environment(&self.settings)?;
+        let effective = Effective::of(&shoal, &environment)?;
+        let bounds = effective.bounds(EDGES)?;
+        for (_, bound) in &bounds {
+            crate::progress(&bound.to_string());
         }
-        outcome.figure(
-            format!("{}: p99, × baseline", row.item),
-            row.ratio(),
-            "",
-            Better::Lower,
+        let items = match self.only.is_empty() {
+            true => Item::value_variants(),
+            false => &self.only,
+        };
+        let Self {
+            connections, rate, ..
+        } = self;
+        let title = format!(
+            "{connections} connections of a hostile tenant beside {rate} calls/s of a good one, p99 at most {SLOWER} × the baseline"
         );
-        outcome.figure(
-            format!("{}: held", row.item),
-            row.held as f64,
-            "",
-            Better::Neither,
-        );
-        for memory in &row.memory {
-            let name = format!("{}: RSS of {}", row.item, memory.process);
-            outcome.figure(name, memory.most_kib as f64, "KiB", Better::Lower);
+        let mut outcome = Outcome::begin("tenants", title);
+        outcome.parameters(&[
+            ("seconds", &self.seconds),
+            ("baseline-seconds", &self.baseline_seconds),
+            ("connections", connections),
+            ("pace", &format!("{:?}", self.pace)),
+            ("rate", rate),
+            ("session-nodes", &self.session_nodes),
+            ("set", &self.settings.join(" ")),
+        ]);
+        let (findings, mut rows) = (Findings::default(), Vec::new());
+        for &item in items {
+            let scene = Scene::start(self, &shoal, &tokens, &environment).await?;
+            let row = scene.measure(self, item, &effective, &bounds).await;
+            let row = row.with_context(|| item.name())?;
+            let Row {
+                item,
+                held,
+                refused,
+                failed,
+                calls,
+                ..
+            } = &row;
+            let ratio = row.ratio();
+            crate::progress(&format!(
+                "{item}: {held} held, refused {refused}, p99 {ratio:.2} ×, {failed} of {calls} failed"
+            ));
+            for (what, example) in row.faults() {
+                findings.add(what, example);
+            }
+            outcome.lower(format!("{item}: p99, × baseline"), ratio, "");
+            outcome.plain(format!("{item}: held"), *held as f64, "");
+            for memory in &row.memory {
+                let name = format!("{item}: RSS of {}", memory.process);
+                outcome.lower(name, memory.most_kib as f64, "KiB");
+            }
+            rows.push(row);
         }
-        rows.push(row);
+        outcome.seconds = (self.seconds * rows.len() as u64) as f64;
+        outcome.violations = findings.violations();
+        Ok(Table { rows, outcome })
     }
-    outcome.seconds = (options.seconds * rows.len() as u64) as f64;
-    outcome.violations = findings.violations();
-    Ok((Table(rows), outcome))
 }
 
 struct Scene {
@@ -177,10 +165,7 @@ impl Scene {
             ..Shape::smallest(environment)
         };
         let cluster = Cluster::start_as(shoal, None, &shape)?;
-        let mut plain = Vec::new();
-        for edge in cluster.of(Role::Edge) {
-            plain.push(Target::resolve(&edge.url).await?);
-        }
+        let plain = cluster.targets().await?;
         let of = |authorization: HeaderValue| {
             let shown = |target: &Target| Target {
                 authorization: Some(authorization.clone()),
@@ -216,7 +201,6 @@ impl Scene {
             let idle_kib = member.rss_kib()?;
             memory.push(Memory {
                 process: member.name.clone(),
-                idle_kib,
                 most_kib: 0,
                 bound_kib: idle_kib + bound.map_or(0, |(_, bound)| bound.bytes() >> 10),
             });
@@ -246,7 +230,6 @@ impl Scene {
             held: hostile.tally.most(),
             setting: item.limits().join(" × "),
             limit,
-            attempts: hostile.tally.attempts(),
             refused: hostile.tally.refusals(),
             baseline: baseline.p99,
             beside: worked.p99,

@@ -3,65 +3,29 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
+mod common;
+
 use std::process::Command;
 
+use common::{LOADTEST, figure, said, shoal, verdict};
 use serde_json::Value;
 
-mod shoal_binary;
-
-const LOADTEST: &str = env!("CARGO_BIN_EXE_loadtest");
-
-fn run(arguments: &[&str]) -> Value {
-    let name = arguments
-        .join("")
-        .replace(|it: char| !it.is_ascii_alphanumeric(), "");
-    let json = std::env::temp_dir().join(format!("loadtest-{}-{name}.json", std::process::id()));
-    let ran = Command::new(LOADTEST)
-        .args(arguments)
+/// Runs a command of `loadtest`, given as words.
+fn run(words: &str) -> Value {
+    let name = words.replace(|it: char| !it.is_ascii_alphanumeric(), "");
+    let mut command = Command::new(LOADTEST);
+    command
+        .args(words.split_whitespace())
         .arg("--shoal")
-        .arg(shoal_binary::shoal(LOADTEST))
-        .arg("--json")
-        .arg(&json)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&ran.stdout);
-    let complained = String::from_utf8_lossy(&ran.stderr);
-    assert!(ran.status.success(), "{said}\n{complained}");
-    let outcome = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
-    std::fs::remove_file(&json).unwrap();
+        .arg(shoal());
+    let (ran, outcome) = common::run(&mut command, &name);
+    assert!(ran.status.success(), "{}", said(&ran));
     outcome
-}
-
-fn figure(outcome: &Value, name: &str) -> f64 {
-    let figures = outcome["figures"].as_array().unwrap();
-    let found = figures.iter().find(|figure| figure["name"] == name);
-    found.unwrap_or_else(|| panic!("no {name} in {figures:?}"))["value"]
-        .as_f64()
-        .unwrap()
-}
-
-fn verdict(outcome: &Value, beginning: &str) -> Option<bool> {
-    let verdicts = outcome["verdicts"].as_array().unwrap();
-    let starts = |verdict: &&Value| verdict["what"].as_str().unwrap().starts_with(beginning);
-    let found = verdicts.iter().find(starts);
-    found.unwrap_or_else(|| panic!("no {beginning} in {verdicts:?}"))["held"].as_bool()
 }
 
 #[test]
 fn overload_is_refused_and_what_can_be_done_is_done() {
-    let outcome = run(&[
-        "overload",
-        "--places",
-        "2",
-        "--service",
-        "50ms",
-        "--times",
-        "3",
-        "--warmup",
-        "1s",
-        "--duration",
-        "3s",
-    ]);
+    let outcome = run("overload --places 2 --service 50ms --times 3 --warmup 1s --duration 3s");
     assert!(figure(&outcome, "goodput, share of the capacity") > 0.0);
     assert!(figure(&outcome, "calls done") > 0.0);
     assert!(figure(&outcome, "calls refused") > 0.0);
@@ -74,25 +38,9 @@ fn overload_is_refused_and_what_can_be_done_is_done() {
 
 #[test]
 fn calls_outlive_their_session_node_and_each_is_executed_once() {
-    let outcome = run(&[
-        "failover",
-        "--kill",
-        "session",
-        "--calls",
-        "12",
-        "--steady",
-        "4",
-        "--steady-rate",
-        "20",
-        "--before",
-        "1s",
-        "--after",
-        "5s",
-        "--interval",
-        "200ms",
-        "--lease",
-        "1s",
-    ]);
+    let outcome = run(
+        "failover --kill session --calls 12 --steady 4 --steady-rate 20 --before 1s --after 5s --interval 200ms --lease 1s",
+    );
     assert_eq!(figure(&outcome, "calls in flight at the kill"), 12.0);
     assert_eq!(figure(&outcome, "executions of the calls in flight"), 12.0);
     assert!(figure(&outcome, "sessions held by the killed node") > 0.0);
@@ -103,21 +51,9 @@ fn calls_outlive_their_session_node_and_each_is_executed_once() {
 
 #[test]
 fn streams_of_a_killed_edge_come_back_and_miss_nothing() {
-    let outcome = run(&[
-        "failover",
-        "--kill",
-        "edge",
-        "--streams",
-        "20",
-        "--steady",
-        "4",
-        "--steady-rate",
-        "20",
-        "--before",
-        "1s",
-        "--after",
-        "15s",
-    ]);
+    let outcome = run(
+        "failover --kill edge --streams 20 --steady 4 --steady-rate 20 --before 1s --after 15s",
+    );
     assert_eq!(figure(&outcome, "streams resumed"), 20.0);
     assert_eq!(
         figure(&outcome, "streams told of a change that they missed"),
@@ -130,19 +66,7 @@ fn streams_of_a_killed_edge_come_back_and_miss_nothing() {
 
 #[test]
 fn after_churn_nothing_is_left() {
-    let outcome = run(&[
-        "soak",
-        "--duration",
-        "4s",
-        "--rate",
-        "10",
-        "--idle",
-        "3s",
-        "--every",
-        "500ms",
-        "--seed",
-        "5",
-    ]);
+    let outcome = run("soak --duration 4s --rate 10 --idle 3s --every 500ms --seed 5");
     assert!(figure(&outcome, "sessions opened") > 0.0);
     for what in [
         "keys in Redis",
@@ -156,22 +80,9 @@ fn after_churn_nothing_is_left() {
 
 #[test]
 fn large_bodies_come_back_whole_and_their_cost_is_judged() {
-    let outcome = run(&[
-        "payload",
-        "--sizes",
-        "1048576,1024",
-        "--sessions",
-        "2",
-        "--warmup",
-        "100ms",
-        "--duration",
-        "1s",
-        "--rounds",
-        "1",
-        "--clients",
-        "2,4",
-        "--no-cluster",
-    ]);
+    let outcome = run(
+        "payload --sizes 1048576,1024 --sessions 2 --warmup 100ms --duration 1s --rounds 1 --clients 2,4 --no-cluster",
+    );
     assert!(figure(&outcome, "floor, 1048576 B: CPU a byte") > 0.0);
     assert!(
         figure(

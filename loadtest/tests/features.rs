@@ -3,44 +3,26 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
-use std::process::{Command, Output};
+mod common;
 
-use serde_json::Value;
+use std::process::Command;
 
-mod shoal_binary;
+use common::{LOADTEST, run, said, shoal};
 
-const LOADTEST: &str = env!("CARGO_BIN_EXE_loadtest");
-
-fn features(more: &[&str]) -> Output {
-    Command::new(LOADTEST)
-        .arg("features")
-        .arg("--shoal")
-        .arg(shoal_binary::shoal(LOADTEST))
-        .args(["--sessions", "4", "--warmup", "100ms", "--seconds", "1"])
-        .args(more)
-        .output()
-        .unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+fn features(only: &str) -> Command {
+    let mut command = Command::new(LOADTEST);
+    command
+        .args(["features", "--only", only, "--shoal"])
+        .arg(shoal())
+        .args(["--sessions", "4", "--warmup", "100ms", "--seconds", "1"]);
+    command
 }
 
 #[test]
 fn each_feature_is_measured_in_both_eras_beside_none() {
-    let file = std::env::temp_dir().join(format!("loadtest-features-{}.json", std::process::id()));
-    let ran = features(&[
-        "--rounds",
-        "2",
-        "--only",
-        "validation,one of 1000 tokens,metrics",
-        "--json",
-        file.to_str().unwrap(),
-    ]);
-    let (out, err) = (text(&ran.stdout), text(&ran.stderr));
-    assert!(ran.status.success(), "{out}\n{err}");
-    let result: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-    std::fs::remove_file(&file).unwrap();
+    let mut command = features("validation,one of 1000 tokens,metrics");
+    let (ran, result) = run(command.args(["--rounds", "2"]), "features");
+    assert!(ran.status.success(), "{}", said(&ran));
     let rows = result["rows"].as_array().unwrap();
     let named: Vec<String> = (rows.iter())
         .map(|row| {
@@ -78,11 +60,11 @@ fn each_feature_is_measured_in_both_eras_beside_none() {
 
 #[test]
 fn a_case_that_there_is_not_is_refused_with_those_that_there_are() {
-    let ran = features(&["--only", "authentification"]);
+    let ran = features("authentification").output().unwrap();
     assert!(!ran.status.success());
-    let err = text(&ran.stderr);
+    let said = said(&ran);
     assert!(
-        err.contains("authentification") && err.contains("authentication, "),
-        "{err}"
+        said.contains("authentification") && said.contains("authentication, "),
+        "{said}"
     );
 }

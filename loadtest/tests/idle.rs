@@ -1,71 +1,17 @@
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
+mod common;
+
 use std::io::{BufRead, BufReader, Read as _};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
+use common::{LOADTEST, Server, figure, run, shoal};
 use serde_json::Value;
-
-mod shoal_binary;
-
-const LOADTEST: &str = env!("CARGO_BIN_EXE_loadtest");
-
-struct Floor {
-    child: Child,
-    url: String,
-}
-
-impl Floor {
-    fn start() -> Self {
-        let mut child = Command::new(LOADTEST)
-            .arg("serve-floor")
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let output = child.stdout.take().unwrap();
-        BufReader::new(output).read_line(&mut line).unwrap();
-        let url = line
-            .trim()
-            .strip_prefix("listening on ")
-            .unwrap()
-            .to_owned();
-        Self { child, url }
-    }
-
-    fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Floor {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 fn idle() -> Command {
     let mut command = Command::new(LOADTEST);
     command.args(["idle", "--settle", "100ms", "--callers", "4"]);
     command
-}
-
-fn outcome_of(command: &mut Command, name: &str) -> (Output, Value) {
-    let file = format!("loadtest-idle-{name}-{}.json", std::process::id());
-    let file = std::env::temp_dir().join(file);
-    let ran = command.arg("--json").arg(&file).output().unwrap();
-    let said = String::from_utf8_lossy(&ran.stderr);
-    let text = std::fs::read(&file).unwrap_or_else(|error| panic!("{error}: {said}"));
-    std::fs::remove_file(&file).unwrap();
-    (ran, serde_json::from_slice(&text).unwrap())
-}
-
-fn figure(outcome: &Value, name: &str) -> f64 {
-    let figures = outcome["figures"].as_array().unwrap();
-    let found = figures.iter().find(|figure| figure["name"] == name);
-    let found = found.unwrap_or_else(|| panic!("no figure {name}: {outcome:#}"));
-    found["value"].as_f64().unwrap()
 }
 
 fn good(ran: &Output, outcome: &Value) {
@@ -81,13 +27,13 @@ fn good(ran: &Output, outcome: &Value) {
 
 #[test]
 fn streams_of_the_floor_are_held_and_measured() {
-    let floor = Floor::start();
+    let floor = Server::own(&["serve-floor"]);
     let mut command = idle();
     command
         .args(["--url", &floor.url, "--streams", "60", "--hold", "1s"])
         .args(["--rate", "50", "--pid"])
         .arg(format!("edge-1={}", floor.child.id()));
-    let (ran, outcome) = outcome_of(&mut command, "floor");
+    let (ran, outcome) = run(&mut command, "floor");
     good(&ran, &outcome);
     assert_eq!(figure(&outcome, "streams open when settled"), 60.0);
     assert!(figure(&outcome, "edge-1: resident memory before") > 0.0);
@@ -119,12 +65,12 @@ fn a_server_of_this_program_ends_with_whoever_started_it() {
 
 #[test]
 fn keep_alives_that_do_not_come_fail_the_run() {
-    let floor = Floor::start();
+    let floor = Server::own(&["serve-floor"]);
     let mut command = idle();
     command
         .args(["--url", &floor.url, "--streams", "5", "--rate", "0"])
         .args(["--keep-alive", "300ms", "--hold", "3s"]);
-    let (ran, outcome) = outcome_of(&mut command, "silent");
+    let (ran, outcome) = run(&mut command, "silent");
     assert!(!ran.status.success());
     let what = &outcome["violations"][0]["what"];
     assert_eq!(what, "keep-alives missed", "{outcome:#}");
@@ -132,7 +78,7 @@ fn keep_alives_that_do_not_come_fail_the_run() {
 
 #[test]
 fn streams_that_are_dropped_fail_the_run() {
-    let mut floor = Floor::start();
+    let mut floor = Server::own(&["serve-floor"]);
     let mut running = idle()
         .args(["--url", &floor.url, "--streams", "20", "--rate", "0"])
         .args(["--hold", "3s"])
@@ -159,11 +105,11 @@ fn streams_that_are_dropped_fail_the_run() {
 fn one_process_of_shoal_holds_a_crowd_of_each_era() {
     for mode in ["legacy", "modern"] {
         let mut command = idle();
-        command.arg("--shoal").arg(shoal_binary::shoal(LOADTEST));
+        command.arg("--shoal").arg(shoal());
         command
             .args(["--mode", mode, "--streams", "40", "--hold", "1s"])
             .args(["--rate", "50"]);
-        let (ran, outcome) = outcome_of(&mut command, mode);
+        let (ran, outcome) = run(&mut command, mode);
         good(&ran, &outcome);
         assert_eq!(figure(&outcome, "streams open when settled"), 40.0);
         assert!(figure(&outcome, "shoal: resident memory settled") > 0.0);
@@ -177,11 +123,11 @@ fn a_cluster_of_shoal_holds_a_crowd_beside_bare_sessions() {
         return;
     }
     let mut command = idle();
-    command.arg("--shoal").arg(shoal_binary::shoal(LOADTEST));
+    command.arg("--shoal").arg(shoal());
     command
         .args(["--cluster", "--floor", "--streams", "40", "--hold", "1s"])
         .args(["--rate", "50", "--bare-sessions", "30"]);
-    let (ran, outcome) = outcome_of(&mut command, "cluster");
+    let (ran, outcome) = run(&mut command, "cluster");
     good(&ran, &outcome);
     assert!(figure(&outcome, "edge-2: resident memory settled") > 0.0);
     assert!(figure(&outcome, "redis: resident memory settled") > 0.0);

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use futures::future::try_join_all;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 
@@ -8,6 +8,7 @@ use crate::connection::{Connection, Goodbye, Reply};
 use crate::failure::Failure;
 use crate::mcp::Mode;
 use crate::mcp::client::Client;
+use crate::mcp::job::Job;
 use crate::target::Target;
 
 const AT_ONCE: usize = 32;
@@ -43,23 +44,10 @@ pub(super) async fn progress(url: &str, time: Duration) -> anyhow::Result<(f64, 
     let calling = clients.into_iter().map(|mut client| async move {
         let mut calls = 0;
         while Instant::now() < until {
-            let id = client.next_id();
-            let params = format!(
-                r#""name":"long_job","arguments":{{"steps":{STEPS},"interval_ms":0}},"_meta":{{"progressToken":{id}}}"#
-            );
-            let mut reply = client.start(id, "tools/call", None, &params).await?;
-            let mut messages = 0;
-            while let Some(event) = reply.next().await? {
-                messages += usize::from(!event.data.is_empty());
-            }
-            ensure!(
-                messages == STEPS + 1,
-                "a call with {STEPS} events and one answer sent {messages} messages"
-            );
-            client.give_back(reply);
+            Job::burst(STEPS).call(&mut client).await?;
             calls += 1;
         }
-        Ok(calls)
+        Ok::<usize, Failure>(calls)
     });
     let calls: usize = try_join_all(calling).await?.into_iter().sum();
     Ok((calls as f64, (calls * STEPS) as f64))

@@ -1,14 +1,15 @@
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+//! The phase and the counts that the sessions of a run share.
+
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
 use crate::failure::Failure;
+use crate::times;
 
 const EXAMPLES: usize = 5;
-
-const LONGEST_NS: u64 = 120_000_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -20,25 +21,29 @@ pub(super) enum Phase {
 
 pub(super) struct Tally {
     phase: AtomicU8,
-    calls: AtomicU64,
-    wrong: AtomicU64,
-    failed: AtomicU64,
-    /// In nanoseconds, of calls that began while measuring.
-    latencies: Mutex<Histogram<u64>>,
-    examples: Mutex<Vec<String>>,
+    counts: Mutex<Counts>,
+}
+
+pub(super) struct Counts {
+    pub(super) calls: u64,
+    pub(super) wrong: u64,
+    pub(super) failed: u64,
+    /// Only of calls that began while measuring.
+    pub(super) latencies: Histogram<u64>,
+    pub(super) examples: Vec<String>,
 }
 
 impl Default for Tally {
     fn default() -> Self {
         Self {
             phase: AtomicU8::new(Phase::WarmUp as u8),
-            calls: AtomicU64::new(0),
-            wrong: AtomicU64::new(0),
-            failed: AtomicU64::new(0),
-            latencies: Mutex::new(
-                Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are valid"),
-            ),
-            examples: Mutex::new(Vec::new()),
+            counts: Mutex::new(Counts {
+                calls: 0,
+                wrong: 0,
+                failed: 0,
+                latencies: times::histogram(),
+                examples: Vec::new(),
+            }),
         }
     }
 }
@@ -52,49 +57,27 @@ impl Tally {
         self.phase.load(Ordering::Relaxed) == phase as u8
     }
 
+    pub(super) fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// `latency` is `None` if the call began before the measurement.
     pub(super) fn answered(&self, latency: Option<Duration>) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
+        let mut counts = self.counts();
+        counts.calls += 1;
         if let Some(latency) = latency {
-            let nanoseconds = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
-            locked(&self.latencies).saturating_record(nanoseconds);
+            times::record(&mut counts.latencies, latency);
         }
     }
 
     pub(super) fn refused(&self, failure: &Failure) {
-        let count = if failure.is_wrong_answer() {
-            &self.wrong
-        } else {
-            &self.failed
-        };
-        count.fetch_add(1, Ordering::Relaxed);
-        let mut examples = locked(&self.examples);
-        if examples.len() < EXAMPLES {
-            examples.push(failure.to_string());
+        let mut counts = self.counts();
+        match failure {
+            Failure::Wrong(_) => counts.wrong += 1,
+            _ => counts.failed += 1,
+        }
+        if counts.examples.len() < EXAMPLES {
+            counts.examples.push(failure.to_string());
         }
     }
-
-    pub(super) fn calls(&self) -> u64 {
-        self.calls.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn wrong(&self) -> u64 {
-        self.wrong.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn failed(&self) -> u64 {
-        self.failed.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn latencies(&self) -> Histogram<u64> {
-        locked(&self.latencies).clone()
-    }
-
-    pub(super) fn examples(&self) -> Vec<String> {
-        locked(&self.examples).clone()
-    }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

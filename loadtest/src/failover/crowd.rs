@@ -3,27 +3,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use http::HeaderValue;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use crate::connection::{Goodbye, Reply};
+use crate::connection::{Event, Goodbye, Reply};
 use crate::failure::Failure;
 use crate::findings::Findings;
 use crate::mcp::answer::Message;
 use crate::mcp::client::Client;
-use crate::mcp::sse::Event;
-use crate::mcp::tools::listen;
+use crate::mcp::job::{Back, listen};
+use crate::mcp::tools::subscribe;
 use crate::mcp::{Mode, legacy};
 use crate::resume::check::SeenIds;
 use crate::target::Target;
 
-const COUNTER: &str = "demo://counter";
-
 const OPENING: usize = 50;
 
 const PAUSE: Duration = Duration::from_millis(500);
+
+/// Longer than a run.
+const LONGEST_RETURN: Duration = Duration::from_secs(86_400);
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -132,11 +132,7 @@ impl Shared {
 
 async fn hold(target: &Target) -> Result<(legacy::Session, Reply), Failure> {
     let mut client = Client::open(target, Mode::Legacy, Goodbye::Reset).await?;
-    let uri = HeaderValue::from_static(COUNTER);
-    let params = format!(r#""uri":"{COUNTER}""#);
-    client
-        .request("resources/subscribe", Some(&uri), &params, |_| Ok(()))
-        .await?;
+    subscribe(&mut client).await?;
     let session = client.session().cloned();
     let session =
         session.ok_or_else(|| Failure::Wrong("the server keeps no session".to_owned()))?;
@@ -185,31 +181,23 @@ impl Stream {
     }
 
     async fn come_back(&self) -> Result<Reply, Failure> {
-        let last_id = self.last_id.as_deref().map(HeaderValue::from_str);
-        let last_id = last_id.and_then(Result::ok);
-        let mut pause = self.retry;
-        let mut attempt = self.number;
-        loop {
-            sleep(pause).await;
-            let target = &self.others[attempt % self.others.len()];
-            attempt += 1;
-            match listen(&self.session, target, last_id.as_ref()).await {
-                Ok(reply) => return Ok(reply),
-                Err(Failure::Transport(_)) => {
-                    self.shared.broken.fetch_add(1, Ordering::Relaxed);
-                    pause = self.retry;
-                }
-                Err(Failure::Status {
-                    status: 429 | 503,
-                    retry_after_s,
-                    ..
-                }) => {
-                    self.shared.refused.fetch_add(1, Ordering::Relaxed);
-                    pause = retry_after_s.map_or(self.retry, Duration::from_secs);
-                }
-                Err(failure) => return Err(failure),
-            }
-        }
+        let back = Back {
+            session: &self.session,
+            last_id: self.last_id.as_deref(),
+            pause: self.retry,
+            again: self.retry,
+            deadline: Instant::now() + LONGEST_RETURN,
+        };
+        let first = self.number % self.others.len();
+        let targets = self.others.iter().cycle().skip(first);
+        let count = |failure: &Failure| {
+            let count = match failure {
+                Failure::Transport(_) => &self.shared.broken,
+                _ => &self.shared.refused,
+            };
+            count.fetch_add(1, Ordering::Relaxed);
+        };
+        back.come(targets, count).await
     }
 
     fn take(&mut self, event: Event) {

@@ -3,46 +3,43 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use http::HeaderValue;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::Failover;
 use super::crowd::Crowd;
-use super::steady::{Done, Steady};
-use super::timeline::{histogram, quantile, show};
+use super::timeline::show;
 use crate::connection::Goodbye;
-use crate::failure::Failure;
 use crate::findings::Findings;
 use crate::mcp::Mode;
 use crate::mcp::client::Client;
-use crate::outcome::{Better, Distribution, Outcome, Verdict};
+use crate::mcp::tools::increment;
+use crate::outcome::Outcome;
 use crate::servers::cluster::Cluster;
 use crate::servers::cluster::member::Role;
+use crate::steady::{Conduct, Done, Steady};
 use crate::target::Target;
+use crate::times;
 
 const FACTOR: f64 = 3.0;
 
-pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
+pub(super) async fn run(options: &Failover) -> anyhow::Result<Outcome> {
     ensure!(options.edges > 1, "somebody must be left to come back to");
     let mut outcome = options.begin(format!(
         "one of {} edges killed with {} streams open on it",
         options.edges, options.streams
     ));
-    let shoal = crate::servers::spawned::shoal_binary(options.shoal.as_deref())?;
+    let shoal = options.subject.shoal()?;
     let mut cluster = Cluster::start_as(&shoal, None, &options.shape())?;
-    let mut targets = Vec::new();
-    for edge in cluster.of(Role::Edge) {
-        targets.push(Target::resolve(&edge.url).await?);
-    }
+    let mut targets = cluster.targets().await?;
     let others: Arc<[Target]> = targets.split_off(1).into();
     let findings = Arc::<Findings>::default();
 
     let crowd = Crowd::open(options.streams, &targets[0], &others, &findings).await?;
-    progress(&format!("{} streams are open", options.streams));
-    let steady = Steady::start(options.steady, options.steady_rate, &others, &findings).await?;
+    crate::progress(&format!("{} streams are open", options.streams));
+    let (count, rate) = (options.steady, options.steady_rate);
+    let steady = Steady::start(count, rate, &others, Conduct::Count, &findings).await?;
     let refused = Arc::clone(&steady.refusals);
     let began = Instant::now();
     sleep(options.before).await;
@@ -52,10 +49,10 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
     // The first clients notice the kill before `kill` returns.
     let killed = Instant::now();
     victim.kill()?;
-    progress(&format!("{name} is killed"));
+    crate::progress(&format!("{name} is killed"));
 
     // Each stream must report this change after its return.
-    change(&mut changer).await?;
+    increment(&mut changer).await?;
 
     let deadline = killed + options.after;
     crowd.until_back(deadline).await;
@@ -75,74 +72,54 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
     let all_back = back.iter().max().map(|last| last.duration_since(killed));
 
     for (name, value) in [
-        ("streams open at the kill", options.streams as f64),
-        ("streams resumed", back.len() as f64),
-        ("streams told of a change that they missed", told as f64),
+        ("streams open at the kill", options.streams as u64),
+        ("streams resumed", back.len() as u64),
+        ("streams told of a change that they missed", told as u64),
         (
             "connections refused or broken on the way back",
-            returns.broken as f64,
+            returns.broken,
         ),
-        (
-            "resumes refused for a while (429, 503)",
-            returns.refused as f64,
-        ),
+        ("resumes refused for a while (429, 503)", returns.refused),
         (
             "steady calls refused for a while (429, 503)",
-            refused.load(Ordering::Relaxed) as f64,
+            refused.load(Ordering::Relaxed),
         ),
     ] {
-        outcome.figure(name, value, "", Better::Neither);
+        outcome.plain(name, value as f64, "");
     }
     if let Some(time) = all_back {
-        outcome.figure(
-            "until all streams were back",
-            time.as_secs_f64(),
-            "s",
-            Better::Lower,
-        );
+        outcome.lower("until all streams were back", time.as_secs_f64(), "s");
     }
-    let since = back.iter().map(|at| at.duration_since(killed));
-    outcome.latencies.push(Distribution::of(
-        "from the kill to the resumed stream",
-        &histogram(since),
-    ));
-    outcome.verdicts.push(Verdict {
-        what: format!("{} of {} streams resumed: all", back.len(), options.streams),
-        held: Some(back.len() == options.streams),
-    });
+    let since = times::of(back.iter().map(|at| at.duration_since(killed)));
+    outcome.latency("from the kill to the resumed stream", &since);
+    let what = format!("{} of {} streams resumed: all", back.len(), options.streams);
+    outcome.verdict(what, back.len() == options.streams);
     let first_back = back.iter().min().copied().unwrap_or(deadline);
     let last_back = back.iter().max().copied().unwrap_or(deadline);
     judge(&mut outcome, &steady, [killed, first_back, last_back]);
+    let kill = ("edge killed", killed);
     show(
         &mut outcome,
         began,
         &steady,
         ("streams resumed", &back),
-        ("edge killed", killed),
+        kill,
     );
     outcome.violations = findings.violations();
     Ok(outcome)
 }
 
-async fn change(client: &mut Client) -> Result<(), Failure> {
-    let name = HeaderValue::from_static("increment_counter");
-    let params = r#""name":"increment_counter","arguments":{}"#;
-    client
-        .request("tools/call", Some(&name), params, |_| Ok(()))
-        .await
-}
-
-/// Calls until the first stream is back count separately, because broken connections keep this
+/// Compares other clients' calls before the kill with those during the return of the streams. The
+/// calls until the first stream is back count separately, because broken connections keep this
 /// machine busy then.
 fn judge(outcome: &mut Outcome, steady: &[Done], [killed, first_back, last_back]: [Instant; 3]) {
     let due = |from: Instant, until: Instant| {
         let within = steady
             .iter()
             .filter(|done| (from..until).contains(&done.due));
-        histogram(within.map(|done| done.latency()))
+        times::of(within.map(|done| done.latency()))
     };
     let before = steady.iter().map(|done| done.due).min().unwrap_or(killed);
-    let ms = |time: Duration| time.as_secs_f64() * 1e3;
     let [calm, broken, storm] = [
         ("before the kill", due(before, killed)),
         (
@@ -155,18 +132,15 @@ fn judge(outcome: &mut Outcome, steady: &[Done], [killed, first_back, last_back]
         ),
     ]
     .map(|(when, calls)| {
-        let name = format!("others' calls {when}");
-        outcome.latencies.push(Distribution::of(&name, &calls));
-        let p99 = ms(quantile(&calls, 0.99));
-        outcome.figure(format!("others' p99 {when}"), p99, "ms", Better::Lower);
+        outcome.latency(format!("others' calls {when}"), &calls);
+        let p99 = times::quantile_ms(&calls, 0.99);
+        outcome.lower(format!("others' p99 {when}"), p99, "ms");
         (!calls.is_empty()).then_some(p99)
     });
     let held = calm.zip(storm).map(|(calm, storm)| storm <= calm * FACTOR);
     let [calm, broken, storm] = [calm, broken, storm].map(Option::unwrap_or_default);
-    outcome.verdicts.push(Verdict {
-        what: format!(
-            "others' p99 {storm:.1} ms in the storm, {calm:.1} ms before: at most {FACTOR} × ({broken:.1} ms in between)"
-        ),
-        held,
-    });
+    let what = format!(
+        "others' p99 {storm:.1} ms in the storm, {calm:.1} ms before: at most {FACTOR} × ({broken:.1} ms in between)"
+    );
+    outcome.verdict(what, held);
 }

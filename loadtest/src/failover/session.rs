@@ -3,21 +3,23 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::Failover;
-use super::steady::Steady;
-use super::timeline::{histogram, quantile, show};
+use super::timeline::show;
 use crate::connection::Goodbye;
 use crate::findings::Findings;
 use crate::mcp::Mode;
 use crate::mcp::client::Client;
-use crate::mcp::tools::{Job, Journey, long_job};
-use crate::outcome::{Better, Distribution, Outcome, Verdict};
+use crate::mcp::job::{Job, Journey};
+use crate::outcome::Outcome;
 use crate::servers::cluster::Cluster;
 use crate::servers::cluster::member::Role;
+use crate::steady::{Conduct, Steady};
 use crate::target::Target;
+use crate::times;
 
 /// Limit for the p99 of a call's pause: clients need not wait until a dead process's lease ends.
 const PAUSE: Duration = Duration::from_millis(300);
@@ -26,7 +28,7 @@ const OPENING: usize = 50;
 
 const EXECUTIONS: &str = "mcp_client_operation_duration_seconds_count";
 
-pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
+pub(super) async fn run(options: &Failover) -> anyhow::Result<Outcome> {
     ensure!(
         options.session_nodes > 1,
         "somebody must be left to take over"
@@ -36,18 +38,20 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
         "one of {} session nodes killed with {} calls in flight, lease {:?}",
         options.session_nodes, options.calls, options.lease
     ));
-    let shoal = crate::servers::spawned::shoal_binary(options.shoal.as_deref())?;
+    let shoal = options.subject.shoal()?;
     let mut cluster = Cluster::start_as(&shoal, None, &options.shape())?;
-    let mut targets = Vec::new();
-    for edge in cluster.of(Role::Edge) {
-        targets.push(Target::resolve(&edge.url).await?);
-    }
-    let targets: Arc<[Target]> = targets.into();
+    let targets: Arc<[Target]> = cluster.targets().await?.into();
     let findings = Arc::<Findings>::default();
 
-    let clients = open(options.calls, &targets).await?;
-    progress(&format!("{} sessions are open", clients.len()));
-    let steady = Steady::start(options.steady, options.steady_rate, &targets, &findings).await?;
+    let opening = (0..options.calls).zip(targets.iter().cycle());
+    let opening = opening.map(|(_, target)| Client::open(target, Mode::Legacy, Goodbye::Reset));
+    let opened = stream::iter(opening)
+        .buffer_unordered(OPENING)
+        .try_collect();
+    let clients: Vec<Client> = opened.await.context("could not open a session")?;
+    crate::progress(&format!("{} sessions are open", clients.len()));
+    let (count, rate) = (options.steady, options.steady_rate);
+    let steady = Steady::start(count, rate, &targets, Conduct::Count, &findings).await?;
     let refused = Arc::clone(&steady.refusals);
     let whole = options.before + options.after;
     let steps = whole.as_millis() / options.interval.as_millis();
@@ -66,7 +70,7 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
     let name = victim.name.clone();
     let killed = Instant::now();
     victim.kill()?;
-    progress(&format!("{name} is killed; it held {held} sessions"));
+    crate::progress(&format!("{name} is killed; it held {held} sessions"));
 
     let mut journeys = Vec::new();
     while let Some(journey) = calls.join_next().await {
@@ -96,16 +100,14 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
         .iter()
         .flat_map(|journey| journey.messages.iter().copied())
         .collect();
-    let latencies = histogram(steady.iter().map(|done| done.latency()));
-    outcome.latencies.push(Distribution::of(
-        "steady calls, from when they were due",
-        &latencies,
-    ));
+    let latencies = times::of(steady.iter().map(|done| done.latency()));
+    outcome.latency("steady calls, from when they were due", &latencies);
+    let shown = ("messages of calls in flight", messages.as_slice());
     show(
         &mut outcome,
         began,
         &steady,
-        ("messages of calls in flight", &messages),
+        shown,
         ("session node killed", killed),
     );
     for (name, value) in [
@@ -116,32 +118,13 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
             refused.load(Ordering::Relaxed),
         ),
     ] {
-        outcome.figure(name, value as f64, "", Better::Neither);
+        outcome.plain(name, value as f64, "");
     }
     outcome.violations = findings.violations();
     Ok(outcome)
 }
 
-async fn open(count: usize, targets: &Arc<[Target]>) -> anyhow::Result<Vec<Client>> {
-    let mut opening = JoinSet::new();
-    let mut clients = Vec::with_capacity(count);
-    for number in 0..count {
-        if opening.len() >= OPENING
-            && let Some(opened) = opening.join_next().await
-        {
-            clients.push(opened?);
-        }
-        let target = targets[number % targets.len()].clone();
-        opening.spawn(async move { Client::open(&target, Mode::Legacy, Goodbye::Reset).await });
-    }
-    while let Some(opened) = opening.join_next().await {
-        clients.push(opened?);
-    }
-    let opened: Result<Vec<Client>, _> = clients.into_iter().collect();
-    opened.context("could not open a session")
-}
-
-/// The calls' starts are spread over one interval.
+/// Starts the calls, spread over one interval.
 fn start(
     clients: Vec<Client>,
     job: Job,
@@ -154,7 +137,7 @@ fn start(
         let (targets, findings) = (Arc::clone(targets), Arc::clone(findings));
         calls.spawn(async move {
             sleep(job.interval.mul_f64(number as f64 / count)).await;
-            match long_job(&mut client, job, &targets, &findings).await {
+            match job.see_through(&mut client, &targets, &findings).await {
                 Ok(journey) => Some(journey),
                 Err(failure) => {
                     findings.failed("a call in flight", &failure);
@@ -197,24 +180,18 @@ impl Seen<'_> {
         // waited longest.
         let share = self.held as f64 / (options.calls + options.steady).max(1) as f64;
         let hit = ((waits.len() as f64 * share).round() as usize).min(waits.len());
-        let hit = histogram(waits.iter().rev().take(hit).copied());
-        let gaps = histogram(self.journeys.iter().filter_map(|one| self.longest_gap(one)));
-        outcome.latencies.push(Distribution::of(
+        let hit = times::of(waits.iter().rev().take(hit).copied());
+        let gaps = times::of(self.journeys.iter().filter_map(|one| self.longest_gap(one)));
+        outcome.latency(
             "pause: from when a call's next message was due until it came, all calls",
-            &histogram(waits.iter().copied()),
-        ));
-        outcome.latencies.push(Distribution::of(
-            "pause: the same, as many as the killed node held",
-            &hit,
-        ));
-        outcome.latencies.push(Distribution::of(
-            "longest gap in a call beyond its interval",
-            &gaps,
-        ));
-        let sum = |of: fn(&Journey) -> usize| self.journeys.iter().map(of).sum::<usize>() as f64;
+            &times::of(waits.iter().copied()),
+        );
+        outcome.latency("pause: the same, as many as the killed node held", &hit);
+        outcome.latency("longest gap in a call beyond its interval", &gaps);
+        let sum = |of: fn(&Journey) -> usize| self.journeys.iter().map(of).sum::<usize>();
         for (name, value) in [
-            ("calls in flight at the kill", waits.len() as f64),
-            ("sessions held by the killed node", self.held as f64),
+            ("calls in flight at the kill", waits.len()),
+            ("sessions held by the killed node", self.held),
             (
                 "streams that broke and were resumed",
                 sum(|one| one.resumes),
@@ -224,20 +201,15 @@ impl Seen<'_> {
                 sum(|one| one.refusals),
             ),
         ] {
-            outcome.figure(name, value, "", Better::Neither);
+            outcome.plain(name, value as f64, "");
         }
-        let p99 = quantile(&hit, 0.99);
-        outcome.figure("pause p99", p99.as_secs_f64() * 1e3, "ms", Better::Lower);
-        let decided = !hit.is_empty();
-        outcome.verdicts.push(Verdict {
-            what: format!(
-                "p99 of the pause of {} calls on the killed node {:.2} s: at most {:.2} s",
-                hit.len(),
-                p99.as_secs_f64(),
-                PAUSE.as_secs_f64()
-            ),
-            held: decided.then_some(p99 <= PAUSE),
-        });
+        let p99 = times::quantile(&hit, 0.99);
+        outcome.lower("pause p99", p99.as_secs_f64() * 1e3, "ms");
+        let (calls, seconds, most) = (hit.len(), p99.as_secs_f64(), PAUSE.as_secs_f64());
+        outcome.verdict(
+            format!("p99 of the pause of {calls} calls on the killed node {seconds:.2} s: at most {most:.2} s"),
+            (!hit.is_empty()).then_some(p99 <= PAUSE),
+        );
     }
 
     /// The first message after the kill counts from the kill or from its due time, whichever is

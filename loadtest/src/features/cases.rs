@@ -1,4 +1,5 @@
-use super::case::{Authentication, Case, Deployment, Features, Part, Traces};
+use super::case::Authentication::{self, Tokens};
+use super::case::{Case, Deployment, Features, Part, Traces};
 use crate::mcp::Mode;
 use crate::servers::collector::Conduct;
 
@@ -27,8 +28,6 @@ const WITH_SECURITY: Features = Features {
 
 const SECURED: &str = "JWT+policy+quotas+audit";
 
-const MANY_TOKENS: usize = 1000;
-
 const OPERATED: f64 = 0.1;
 
 pub(super) fn telemetry(mode: Mode, with_cluster: bool) -> Vec<Case> {
@@ -41,88 +40,59 @@ pub(super) fn telemetry(mode: Mode, with_cluster: bool) -> Vec<Case> {
     };
     let one = |name, part, features| of(Deployment::OneProcess, name, part, features);
     let cluster = |name, part, features| of(Deployment::Cluster, name, part, features);
+    let operated = |collector| traces(OPERATED, collector);
     let mut cases = vec![
         one("off", Part::Off, WITHOUT_TELEMETRY),
         one("metrics", Part::Shown, metrics(WITHOUT_TELEMETRY)),
-        one(
-            "traces 10 %",
-            Part::Sampled,
-            traces(OPERATED, Conduct::Answers),
-        ),
+        one("traces 10 %", Part::Sampled, operated(Conduct::Answers)),
         one("traces 100 %", Part::Shown, traces(1.0, Conduct::Answers)),
         one(
             "10 %, collector stopped",
             Part::Outage,
-            traces(OPERATED, Conduct::Refuses),
+            operated(Conduct::Refuses),
         ),
         one(
             "10 %, collector hangs",
             Part::Outage,
-            traces(OPERATED, Conduct::Hangs),
+            operated(Conduct::Hangs),
         ),
     ];
     if with_cluster {
-        cases.extend([
-            cluster("cluster off", Part::Off, WITHOUT_TELEMETRY),
-            cluster(
-                "cluster traces 10 %",
-                Part::Sampled,
-                traces(OPERATED, Conduct::Answers),
-            ),
-        ]);
+        let sampled = operated(Conduct::Answers);
+        cases.push(cluster("cluster off", Part::Off, WITHOUT_TELEMETRY));
+        cases.push(cluster("cluster traces 10 %", Part::Sampled, sampled));
     }
     cases
 }
 
 pub(super) fn features(modes: &[Mode]) -> Vec<Case> {
-    let authentication = |authentication| Features {
-        authentication,
-        ..BARE
+    let with = |mut features: Features, change: fn(&mut Features)| {
+        change(&mut features);
+        features
     };
-    let tokens = |count| authentication(Authentication::Tokens(count));
+    let traced = traces(OPERATED, Conduct::Answers);
     let rows = [
         ("off", BARE),
         ("validation", WITHOUT_TELEMETRY),
-        ("authentication", tokens(1)),
-        ("one of 1000 tokens", tokens(MANY_TOKENS)),
-        ("JWT", authentication(Authentication::Jwt)),
         (
-            "policy",
-            Features {
-                policy: true,
-                ..BARE
-            },
+            "authentication",
+            with(BARE, |it| it.authentication = Tokens(1)),
         ),
         (
-            "quotas",
-            Features {
-                quotas: true,
-                ..BARE
-            },
+            "one of 1000 tokens",
+            with(BARE, |it| it.authentication = Tokens(1000)),
         ),
         (
-            "audit",
-            Features {
-                audit: true,
-                ..BARE
-            },
+            "JWT",
+            with(BARE, |it| it.authentication = Authentication::Jwt),
         ),
+        ("policy", with(BARE, |it| it.policy = true)),
+        ("quotas", with(BARE, |it| it.quotas = true)),
+        ("audit", with(BARE, |it| it.audit = true)),
         (SECURED, WITH_SECURITY),
         ("metrics", metrics(BARE)),
-        (
-            "traces 10 %",
-            Features {
-                validation: false,
-                ..traces(OPERATED, Conduct::Answers)
-            },
-        ),
-        (
-            "all",
-            Features {
-                authentication: Authentication::Tokens(1),
-                ..traces(OPERATED, Conduct::Answers)
-            },
-        ),
+        ("traces 10 %", with(traced, |it| it.validation = false)),
+        ("all", with(traced, |it| it.authentication = Tokens(1))),
     ];
     let of = |mode| {
         rows.map(|(name, features)| Case {

@@ -1,9 +1,9 @@
 use http::HeaderValue;
 use serde_json::json;
-use sha2::{Digest, Sha256};
 use shoal_auth::fixture::{AuthorizationServer, SigningKey, now};
 
 use super::case::Authentication;
+use crate::mcp::{bearer, token_entry};
 use crate::servers::spawned::Environment;
 
 const RESOURCE: &str = "https://mcp.example.com/mcp";
@@ -30,7 +30,10 @@ impl Credentials {
     fn fixed(count: usize) -> Self {
         let token = random();
         let others = (1..count).map(|_| random());
-        let entries: Vec<String> = others.chain([token.clone()]).map(|it| entry(&it)).collect();
+        let entries: Vec<String> = others
+            .chain([token.clone()])
+            .map(|it| token_entry("loadtest", &it))
+            .collect();
         Self {
             token,
             settings: vec![
@@ -77,21 +80,10 @@ fn random() -> String {
     format!("{first:032x}{second:032x}")
 }
 
-fn bearer(token: &str) -> HeaderValue {
-    let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
-        .expect("a token's characters may stand in a header");
-    value.set_sensitive(true);
-    value
-}
-
-fn entry(token: &str) -> String {
-    let hash = Sha256::digest(token);
-    format!(r#"{{name="loadtest",sha256="{hash:x}"}}"#)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Credentials, entry};
+    use super::Credentials;
+    use crate::mcp::token_entry;
 
     #[test]
     fn a_server_is_told_hashes_and_never_the_token() {
@@ -102,7 +94,7 @@ mod tests {
         };
         assert_eq!(mode, "tokens");
         assert_eq!(entries.matches("sha256=").count(), 3);
-        assert!(entries.contains(&entry(&credentials.token)));
+        assert!(entries.contains(&token_entry("loadtest", &credentials.token)));
         assert!(!entries.contains(&credentials.token));
     }
 }

@@ -3,21 +3,23 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde::Serialize;
+use tempfile::TempDir;
 
 use super::case::{Case, Part};
 use super::credentials::Credentials;
 use super::files::Files;
 use super::proof;
 use crate::connection::Goodbye;
-use crate::drive;
+use crate::load::call::text;
 use crate::mcp::client::Client;
 use crate::mcp::{Mode, tools};
+use crate::scenario::Finished;
 use crate::servers::collector::Collector;
 use crate::servers::spawned::Spawned;
 use crate::target::Target;
@@ -49,16 +51,18 @@ struct Counted {
     times_off: Option<f64>,
 }
 
-pub(super) async fn count(
-    cases: &[Case],
-    shoal: &Path,
-    progress: impl Fn(&str),
-) -> anyhow::Result<Counts> {
-    let directory = Directory::new()?;
+impl Finished for Counts {
+    fn is_correct(&self) -> bool {
+        true
+    }
+}
+
+pub(super) async fn count(cases: &[Case], shoal: &Path) -> anyhow::Result<Counts> {
+    let directory = TempDir::new()?;
     let mut rows: Vec<Counted> = Vec::new();
     for case in cases {
-        progress(&format!("{} {}", case.mode.name(), case.name));
-        let instructions = of(case, shoal, &directory.0).await;
+        crate::progress(&format!("{} {}", case.mode.name(), case.name));
+        let instructions = of(case, shoal, directory.path()).await;
         let instructions =
             instructions.with_context(|| format!("case {} {}", case.mode.name(), case.name))?;
         let is_off = |row: &&Counted| row.part == Part::Off && row.mode == case.mode;
@@ -100,11 +104,11 @@ async fn of(case: &Case, shoal: &Path, directory: &Path) -> anyhow::Result<u64> 
     target.authorization = credentials.as_ref().map(Credentials::header);
     let mut client = Client::open(&target, case.mode, Goodbye::Finish).await?;
     for call in 0..WARM_UP {
-        tools::echo(&mut client, "echo", &drive::text(0, call, TEXT_BYTES)).await?;
+        tools::echo(&mut client, "echo", &text(0, call, TEXT_BYTES)).await?;
     }
     control("--zero", server.pid()).await?;
     for call in WARM_UP..WARM_UP + CALLS {
-        tools::echo(&mut client, "echo", &drive::text(0, call, TEXT_BYTES)).await?;
+        tools::echo(&mut client, "echo", &text(0, call, TEXT_BYTES)).await?;
     }
     if collector.is_some() {
         tokio::time::sleep(EXPORT).await;
@@ -140,24 +144,6 @@ async fn control(command: &str, pid: u32) -> anyhow::Result<()> {
         String::from_utf8_lossy(&ran.stderr)
     );
     Ok(())
-}
-
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new() -> anyhow::Result<Self> {
-        let path = std::env::temp_dir().join(format!("loadtest-features-{}", std::process::id()));
-        std::fs::create_dir_all(&path)
-            .with_context(|| format!("could not make {}", path.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        // An error leaves files in the temporary directory.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 impl fmt::Display for Counts {

@@ -9,8 +9,9 @@ use super::case::{Case, Deployment};
 use super::credentials::Credentials;
 use super::files::Files;
 use super::proof;
-use crate::drive::{self, Call, Plan};
+use crate::drive::{self, Plan};
 use crate::report::RunReport;
+use crate::servers::Running;
 use crate::servers::cluster::Cluster;
 use crate::servers::collector::{Collector, Conduct};
 use crate::servers::get::get;
@@ -53,23 +54,15 @@ pub(super) async fn turn(
         .map(|collector| collector.endpoint.as_str());
     let environment = case.environment(endpoint, credentials.as_ref(), &files);
     let core = cores.map(|cores| cores.server);
-    let server = Running::start(case.deployment, &options.shoal, core, &environment)?;
+    let server = start(case.deployment, &options.shoal, core, &environment)?;
     proof::of(case, server.url(), server.admin(), credentials.as_ref()).await?;
     files.expect_a_trail().await?;
     let metered = server.admin().filter(|_| case.features.metrics);
     let admin = metered.map(str::to_owned);
     let plan = Plan {
-        url: server.url().to_owned(),
-        mode: case.mode,
         authorization: credentials.as_ref().map(Credentials::header),
-        stateless: false,
-        sessions: options.sessions,
-        warmup: options.warmup,
-        duration: options.duration,
-        call: Call::echo("echo", 32),
-        least_calls: 0,
-        pids: server.pids(),
         redis: None,
+        ..options.turns.plan(&server, case.mode)
     };
     let report = tokio::select! {
         report = drive::run(&plan, progress) => report?,
@@ -92,44 +85,16 @@ pub(super) async fn turn(
     })
 }
 
-enum Running {
-    One(Spawned),
-    Many(Cluster),
-}
-
-impl Running {
-    fn start(
-        deployment: Deployment,
-        shoal: &Path,
-        core: Option<usize>,
-        environment: &Environment,
-    ) -> anyhow::Result<Self> {
-        Ok(match deployment {
-            Deployment::OneProcess => Self::One(Spawned::shoal(shoal, core, environment)?),
-            Deployment::Cluster => Self::Many(Cluster::start(shoal, core, environment)?),
-        })
-    }
-
-    fn url(&self) -> &str {
-        match self {
-            Self::One(server) => &server.url,
-            Self::Many(cluster) => &cluster.url,
-        }
-    }
-
-    fn admin(&self) -> Option<&str> {
-        match self {
-            Self::One(server) => Some(&server.admin),
-            Self::Many(_) => None,
-        }
-    }
-
-    fn pids(&self) -> Vec<u32> {
-        match self {
-            Self::One(server) => vec![server.pid()],
-            Self::Many(cluster) => cluster.pids(),
-        }
-    }
+fn start(
+    deployment: Deployment,
+    shoal: &Path,
+    core: Option<usize>,
+    environment: &Environment,
+) -> anyhow::Result<Running> {
+    Ok(match deployment {
+        Deployment::OneProcess => Running::One(Spawned::shoal(shoal, core, environment)?),
+        Deployment::Cluster => Running::Many(Cluster::start(shoal, core, environment)?),
+    })
 }
 
 /// In a virtual machine, waking the generator's thread costs the server more than the rest of an

@@ -32,10 +32,7 @@ pub(crate) fn execute(arguments: &cli::IdleCrowd) -> anyhow::Result<bool> {
 }
 
 async fn hold(arguments: &cli::IdleCrowd) -> anyhow::Result<()> {
-    let mut targets = Vec::new();
-    for url in &arguments.urls {
-        targets.push(Target::resolve(url).await?);
-    }
+    let targets = Target::resolve_all(&arguments.urls).await?;
     let (stop, stopped) = watch::channel(false);
     let open = Arc::new(AtomicUsize::new(0));
     let gate = Arc::new(Semaphore::new(OPENING));
@@ -119,7 +116,8 @@ impl Member {
     async fn start(&self) -> Result<Option<Reply>, Failure> {
         let source = source::address(self.number, self.target.address.ip());
         // Resetting avoids one TIME_WAIT per stream.
-        let client = Client::open_from(source, &self.target, self.mode, Goodbye::Reset).await?;
+        let client =
+            Client::open_with(source, &self.target, self.mode, Goodbye::Reset, "{}").await?;
         if self.bare {
             return Ok(None);
         }

@@ -1,14 +1,10 @@
 use std::collections::BTreeMap;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::str::FromStr;
-use std::time::Duration;
 
 use anyhow::Context;
 
 use crate::process;
-
-const REDIS_TIMEOUT: Duration = Duration::from_secs(5);
+use crate::servers::cluster::redis::Redis;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamedProcess {
@@ -48,7 +44,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    pub(super) fn take(processes: &[NamedProcess], redis: Option<&str>) -> anyhow::Result<Self> {
+    pub(super) fn take(processes: &[NamedProcess], redis: Option<&Redis>) -> anyhow::Result<Self> {
         let mut resident = BTreeMap::new();
         for NamedProcess { name, pid } in processes {
             let usage =
@@ -57,7 +53,7 @@ impl Reading {
         }
         Ok(Self {
             resident,
-            redis: redis.map(redis_bytes).transpose()?,
+            redis: redis.map(Redis::used_memory).transpose()?,
         })
     }
 
@@ -78,30 +74,9 @@ impl Reading {
     }
 }
 
-fn redis_bytes(address: &str) -> anyhow::Result<u64> {
-    let asked = || -> std::io::Result<String> {
-        let mut redis = TcpStream::connect(address)?;
-        redis.set_read_timeout(Some(REDIS_TIMEOUT))?;
-        redis.write_all(b"INFO memory\r\nQUIT\r\n")?;
-        let mut text = String::new();
-        redis.read_to_string(&mut text)?;
-        Ok(text)
-    };
-    let text = asked().with_context(|| format!("no answer from Redis at {address}"))?;
-    used_memory(&text)
-        .with_context(|| format!("Redis at {address} does not say what it uses: {text}"))
-}
-
-fn used_memory(info: &str) -> Option<u64> {
-    let line = info
-        .lines()
-        .find_map(|line| line.strip_prefix("used_memory:"))?;
-    line.trim().parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{NamedProcess, Reading, used_memory};
+    use super::{NamedProcess, Reading};
 
     #[test]
     fn processes_are_named() {
@@ -128,12 +103,5 @@ mod tests {
         };
         let grown = |kind| reading(30, 40).grown_kib(&reading(10, 20), kind, &processes);
         assert_eq!((grown("edge"), grown("worker")), (40.0, 0.0));
-    }
-
-    #[test]
-    fn redis_says_what_it_uses() {
-        let info = "# Memory\r\nused_memory:1048576\r\nused_memory_human:1.00M\r\n";
-        assert_eq!(used_memory(info), Some(1_048_576));
-        assert_eq!(used_memory("-ERR"), None);
     }
 }

@@ -38,7 +38,7 @@ struct Share {
 }
 
 impl Crowd {
-    pub(super) async fn open(wanted: &Wanted, progress: &impl Fn(&str)) -> anyhow::Result<Self> {
+    pub(super) async fn open(wanted: &Wanted) -> anyhow::Result<Self> {
         let limit = crate::files::raise_limit(SHARE as u64 + OTHER_FILES)?;
         let most = usize::try_from(limit.saturating_sub(OTHER_FILES)).unwrap_or(SHARE);
         if most == 0 {
@@ -72,7 +72,7 @@ impl Crowd {
             let (open, failed) = crowd.now();
             let settled = open + usize::try_from(failed).unwrap_or(usize::MAX);
             if settled >= wanted.count {
-                progress(&format!("{open} {what} open, {failed} lost"));
+                crate::progress(&format!("{open} {what} open, {failed} lost"));
                 return Ok(crowd);
             }
             if settled > before {
@@ -87,7 +87,7 @@ impl Crowd {
             }
             if said.elapsed() > Duration::from_secs(1) {
                 said = tokio::time::Instant::now();
-                progress(&format!("opening: {open} of {} {what}", wanted.count));
+                crate::progress(&format!("opening: {open} of {} {what}", wanted.count));
             }
         }
     }

@@ -1,38 +1,39 @@
-use super::calls::Counted;
+use hdrhistogram::Histogram;
+
 use super::memory::Reading;
 use super::server::Server;
 use super::summary::{Summary, histogram};
 use super::verdict;
 use crate::cli;
-use crate::outcome::{Better, Distribution, Outcome, Series, Violation};
+use crate::outcome::{Outcome, Violation};
 
 pub(super) fn begin(arguments: &cli::Idle) -> Outcome {
+    let nodes = arguments.session_nodes;
     let whom = match &arguments.shoal {
-        Some(_) if arguments.cluster => {
-            format!(
-                "Shoal with two edges and {} session nodes",
-                arguments.session_nodes
-            )
-        }
+        Some(_) if arguments.cluster => format!("Shoal with two edges and {nodes} session nodes"),
         Some(_) => "Shoal in one process".to_owned(),
         None => arguments.urls.join(", "),
     };
     let era = arguments.mode.name();
     let title = format!("{} idle {era} streams of {whom}", arguments.streams);
     let mut outcome = Outcome::begin("idle", title);
-    for (name, value) in [
-        ("mode", era.to_owned()),
-        ("streams", arguments.streams.to_string()),
-        ("bare-sessions", arguments.bare_sessions.to_string()),
-        ("settle", format!("{:?}", arguments.settle)),
-        ("hold", format!("{:?}", arguments.hold)),
-        ("rate", arguments.rate.to_string()),
-        ("callers", arguments.callers.to_string()),
-        ("keep-alive", format!("{:?}", arguments.keep_alive)),
-    ] {
-        outcome.parameters.insert(name.to_owned(), value);
-    }
+    outcome.parameters(&[
+        ("mode", &era),
+        ("streams", &arguments.streams),
+        ("bare-sessions", &arguments.bare_sessions),
+        ("settle", &format!("{:?}", arguments.settle)),
+        ("hold", &format!("{:?}", arguments.hold)),
+        ("rate", &arguments.rate),
+        ("callers", &arguments.callers),
+        ("keep-alive", &format!("{:?}", arguments.keep_alive)),
+    ]);
     outcome
+}
+
+/// The calls while the streams were held.
+pub(super) struct Called {
+    pub(super) latency: Histogram<u64>,
+    pub(super) violations: Vec<Violation>,
 }
 
 pub(super) struct Sample {
@@ -56,7 +57,7 @@ pub(super) struct Measured {
     pub(super) end: Reading,
     pub(super) open: usize,
     pub(super) summary: Summary,
-    pub(super) calls: Option<Counted>,
+    pub(super) calls: Option<Called>,
     pub(super) samples: Vec<Sample>,
     pub(super) seconds: f64,
     pub(super) bare: Option<BareResult>,
@@ -81,12 +82,7 @@ impl Measured {
 
     fn write_memory(&self, outcome: &mut Outcome, server: &Server) {
         if let Some(floor) = self.floor_kib {
-            outcome.figure(
-                "floor: resident memory a stream",
-                floor,
-                "KiB",
-                Better::Neither,
-            );
+            outcome.plain("floor: resident memory a stream", floor, "KiB");
         }
         let moments = [
             ("before", &self.before),
@@ -98,69 +94,51 @@ impl Measured {
             for (when, reading) in moments {
                 let kib = reading.resident.get(&process.name).copied().unwrap_or(0);
                 let name = format!("{}: resident memory {when}", process.name);
-                outcome.figure(name, kib as f64, "KiB", Better::Lower);
+                outcome.lower(name, kib as f64, "KiB");
             }
         }
         if self.open > 0 {
             for kind in server.kinds() {
                 let kib = self.kib_per_stream(server, kind);
                 let name = format!("{kind}: resident memory a stream");
-                outcome.figure(name, kib, "KiB", Better::Lower);
+                outcome.lower(name, kib, "KiB");
             }
             if let Some(kib) = self.settled.redis_grown_kib(&self.before) {
                 let name = "redis: used memory a session with a stream";
-                outcome.figure(name, kib / self.open as f64, "KiB", Better::Lower);
+                outcome.lower(name, kib / self.open as f64, "KiB");
             }
         }
         if let Some(bare) = &self.bare {
             for kind in server.kinds() {
                 let grown = bare.after.grown_kib(&bare.before, kind, &server.processes);
                 let name = format!("{kind}: resident memory a session without a stream");
-                outcome.figure(name, grown / bare.open.max(1) as f64, "KiB", Better::Lower);
+                outcome.lower(name, grown / bare.open.max(1) as f64, "KiB");
             }
             if let Some(kib) = bare.redis_kib() {
                 let name = "redis: used memory a session without a stream";
-                outcome.figure(name, kib, "KiB", Better::Lower);
+                outcome.lower(name, kib, "KiB");
             }
         }
     }
 
     fn write_streams(&self, outcome: &mut Outcome) {
         let summary = &self.summary;
-        outcome.figure(
-            "streams open when settled",
-            self.open as f64,
-            "",
-            Better::Higher,
-        );
-        outcome.figure("signs of life", summary.signs as f64, "", Better::Neither);
-        outcome.figure("late keep-alives", summary.late as f64, "", Better::Lower);
-        for (name, counted) in [
-            ("opening a session with its stream", &summary.opening_ms),
-            ("between two signs of life of a stream", &summary.between_ms),
-        ] {
-            outcome
-                .latencies
-                .push(Distribution::of(name, &histogram(counted)));
-        }
+        outcome.higher("streams open when settled", self.open as f64, "");
+        outcome.plain("signs of life", summary.signs as f64, "");
+        outcome.lower("late keep-alives", summary.late as f64, "");
+        let opening = histogram(&summary.opening_ms);
+        outcome.latency("opening a session with its stream", &opening);
+        let between = histogram(&summary.between_ms);
+        outcome.latency("between two signs of life of a stream", &between);
         let bare = self.bare.as_ref().map(|bare| &bare.summary);
         let refused = summary.refused + bare.map_or(0, |bare| bare.refused);
         let example = summary.example.as_ref();
         let example = example.or_else(|| bare?.example.as_ref());
         let example = example.map_or("no keep-alive in time", String::as_str);
-        violation(
-            outcome,
-            "streams or sessions that could not be opened",
-            refused,
-            example,
-        );
-        violation(
-            outcome,
-            "streams that were dropped",
-            summary.dropped,
-            example,
-        );
-        violation(outcome, "keep-alives missed", summary.missed, example);
+        let what = "streams or sessions that could not be opened";
+        outcome.violation(what, refused, example);
+        outcome.violation("streams that were dropped", summary.dropped, example);
+        outcome.violation("keep-alives missed", summary.missed, example);
     }
 
     fn write_calls(&self, outcome: &mut Outcome, arguments: &cli::Idle) {
@@ -168,14 +146,10 @@ impl Measured {
             return;
         };
         let rate = calls.latency.len() as f64 / arguments.hold.as_secs_f64();
-        outcome.figure("calls answered rightly", rate, "1/s", Better::Higher);
+        outcome.higher("calls answered rightly", rate, "1/s");
         let name = "echo calls meanwhile, from when each was due";
-        outcome
-            .latencies
-            .push(Distribution::of(name, &calls.latency));
-        let example = calls.example.as_deref().unwrap_or_default();
-        violation(outcome, "calls answered wrongly", calls.wrong, example);
-        violation(outcome, "calls not answered", calls.failed, example);
+        outcome.latency(name, &calls.latency);
+        outcome.violations.extend_from_slice(&calls.violations);
     }
 
     fn write_series(&self, outcome: &mut Outcome, server: &Server) {
@@ -183,21 +157,17 @@ impl Measured {
             let samples = self.samples.iter();
             samples.map(|sample| (sample.seconds, of(sample))).collect()
         };
-        outcome.series.push(Series {
-            name: "open streams".to_owned(),
-            unit: String::new(),
-            points: points(&|sample| sample.open as f64),
-        });
+        outcome.series("open streams", "", points(&|sample| sample.open as f64));
         for process in &server.processes {
             let kib = |sample: &Sample| {
                 let known = sample.memory.resident.get(&process.name);
                 known.copied().unwrap_or(0) as f64
             };
-            outcome.series.push(Series {
-                name: format!("{}: resident memory", process.name),
-                unit: "KiB".to_owned(),
-                points: points(&kib),
-            });
+            outcome.series(
+                format!("{}: resident memory", process.name),
+                "KiB",
+                points(&kib),
+            );
         }
     }
 }
@@ -206,15 +176,5 @@ impl BareResult {
     pub(super) fn redis_kib(&self) -> Option<f64> {
         let kib = self.after.redis_grown_kib(&self.before)?;
         Some(kib / self.open.max(1) as f64)
-    }
-}
-
-fn violation(outcome: &mut Outcome, what: &str, count: u64, example: &str) {
-    if count > 0 {
-        outcome.violations.push(Violation {
-            what: what.to_owned(),
-            count,
-            example: example.to_owned(),
-        });
     }
 }

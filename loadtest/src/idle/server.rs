@@ -3,6 +3,7 @@ use std::path::Path;
 use super::memory::{NamedProcess, Reading};
 use super::processes::SHARE;
 use crate::servers::cluster::member::Role;
+use crate::servers::cluster::redis::Redis;
 use crate::servers::cluster::{Cluster, Shape};
 use crate::servers::spawned::{Environment, Spawned};
 
@@ -11,14 +12,13 @@ const EDGES: usize = 2;
 pub(super) struct Server {
     pub(super) urls: Vec<String>,
     pub(super) processes: Vec<NamedProcess>,
-    pub(super) redis: Option<String>,
+    redis: Option<Redis>,
     _running: Running,
 }
 
 enum Running {
     Elsewhere,
-    One { _process: Spawned },
-    Floors { _processes: Vec<Spawned> },
+    Single { _processes: Vec<Spawned> },
     Several { _cluster: Cluster },
 }
 
@@ -31,7 +31,7 @@ impl Server {
         Self {
             urls,
             processes,
-            redis,
+            redis: redis.map(Redis),
             _running: Running::Elsewhere,
         }
     }
@@ -52,7 +52,7 @@ impl Server {
             urls: started.iter().map(|process| process.url.clone()).collect(),
             processes: named.collect(),
             redis: None,
-            _running: Running::Floors {
+            _running: Running::Single {
                 _processes: started,
             },
         })
@@ -60,7 +60,17 @@ impl Server {
 
     pub(super) fn shoal(program: &Path) -> anyhow::Result<Self> {
         let process = Spawned::shoal(program, None, &Environment::new())?;
-        Ok(Self::one("shoal", process))
+        Ok(Self {
+            urls: vec![process.url.clone()],
+            processes: vec![NamedProcess {
+                name: "shoal".to_owned(),
+                pid: process.pid(),
+            }],
+            redis: None,
+            _running: Running::Single {
+                _processes: vec![process],
+            },
+        })
     }
 
     pub(super) fn cluster(program: &Path, session_nodes: usize) -> anyhow::Result<Self> {
@@ -79,30 +89,17 @@ impl Server {
             pid: cluster.redis_pid(),
         };
         Ok(Self {
-            urls: cluster
-                .of(Role::Edge)
+            urls: (cluster.of(Role::Edge))
                 .map(|edge| edge.url.clone())
                 .collect(),
             processes: members.chain([redis]).collect(),
-            redis: Some(cluster.redis.address()),
+            redis: Some(cluster.redis.clone()),
             _running: Running::Several { _cluster: cluster },
         })
     }
 
-    fn one(name: &str, process: Spawned) -> Self {
-        Self {
-            urls: vec![process.url.clone()],
-            processes: vec![NamedProcess {
-                name: name.to_owned(),
-                pid: process.pid(),
-            }],
-            redis: None,
-            _running: Running::One { _process: process },
-        }
-    }
-
     pub(super) fn memory(&self) -> anyhow::Result<Reading> {
-        Reading::take(&self.processes, self.redis.as_deref())
+        Reading::take(&self.processes, self.redis.as_ref())
     }
 
     pub(super) fn kinds(&self) -> Vec<&str> {

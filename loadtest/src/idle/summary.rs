@@ -6,8 +6,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-
-const LONGEST_NS: u64 = 600_000_000_000;
+use crate::times;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -93,13 +92,8 @@ impl Summary {
     }
 }
 
-/// Fixed bounds make the histogram record too large values as the maximum.
-pub(super) fn new_histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are valid")
-}
-
 pub(super) fn histogram(counted: &[(u64, u64)]) -> Histogram<u64> {
-    let mut histogram = new_histogram();
+    let mut histogram = times::histogram();
     for &(value, times) in counted {
         histogram.saturating_record_n(value * 1_000_000, times);
     }

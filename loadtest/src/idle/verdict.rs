@@ -3,7 +3,9 @@ use std::time::Duration;
 use super::result::Measured;
 use super::server::Server;
 use crate::cli;
-use crate::outcome::{Outcome, Verdict};
+use crate::outcome::Outcome;
+use crate::scenario::Finished as _;
+use crate::times;
 
 /// Bare axum's memory per stream with hyper's default buffers. A higher measured floor replaces
 /// this limit.
@@ -39,12 +41,9 @@ pub(super) fn write(
             "edge" => format!(", aim {EDGE_AIM_KIB:.0} KiB"),
             _ => String::new(),
         };
-        outcome.verdicts.push(Verdict {
-            what: format!(
-                "{kind} {kib:.2} KiB a stream: {of_what} at most {most:.1} KiB{floor}{aim}"
-            ),
-            held: (measured.open >= ENOUGH).then_some(kib <= most),
-        });
+        let what =
+            format!("{kind} {kib:.2} KiB a stream: {of_what} at most {most:.1} KiB{floor}{aim}");
+        outcome.verdict(what, (measured.open >= ENOUGH).then_some(kib <= most));
     }
     write_bare(measured, outcome, server);
     write_crowd(measured, outcome, arguments);
@@ -58,18 +57,13 @@ fn write_bare(measured: &Measured, outcome: &mut Outcome, server: &Server) {
     for kind in server.kinds().into_iter().filter(|kind| *kind == "session") {
         let grown = bare.after.grown_kib(&bare.before, kind, &server.processes);
         let kib = grown / bare.open.max(1) as f64;
-        outcome.verdicts.push(Verdict {
-            what: format!("{kind} {kib:.2} KiB a session without a stream: nothing"),
-            held: enough.then_some(kib <= NOTHING_KIB),
-        });
+        let what = format!("{kind} {kib:.2} KiB a session without a stream: nothing");
+        outcome.verdict(what, enough.then_some(kib <= NOTHING_KIB));
     }
     if let Some(kib) = bare.redis_kib() {
-        outcome.verdicts.push(Verdict {
-            what: format!(
-                "redis {kib:.2} KiB a session without a stream: at most {REDIS_KIB:.0} KiB"
-            ),
-            held: enough.then_some(kib <= REDIS_KIB),
-        });
+        let what =
+            format!("redis {kib:.2} KiB a session without a stream: at most {REDIS_KIB:.0} KiB");
+        outcome.verdict(what, enough.then_some(kib <= REDIS_KIB));
     }
 }
 
@@ -79,20 +73,18 @@ fn write_crowd(measured: &Measured, outcome: &mut Outcome, arguments: &cli::Idle
     }
     let large = measured.open >= CROWD && arguments.hold >= CROWD_HOLD && arguments.rate > 0;
     let p99 = measured.calls.as_ref().map_or(String::new(), |calls| {
-        let p99 = calls.latency.value_at_quantile(0.99) as f64 / 1e6;
-        format!(" (p99 {p99:.1} ms)")
+        format!(" (p99 {:.1} ms)", times::quantile_ms(&calls.latency, 0.99))
     });
-    outcome.verdicts.push(Verdict {
-        what: format!(
-            "{} streams for {} s beside {} calls a second{p99}: no drop (the bar is for {CROWD} streams and {} s)",
-            measured.open,
-            arguments.hold.as_secs(),
-            arguments.rate,
-            CROWD_HOLD.as_secs(),
-        ),
-        held: match outcome.is_correct() {
-            false => Some(false),
-            true => large.then_some(true),
-        },
-    });
+    let held = match outcome.is_correct() {
+        false => Some(false),
+        true => large.then_some(true),
+    };
+    let what = format!(
+        "{} streams for {} s beside {} calls a second{p99}: no drop (the bar is for {CROWD} streams and {} s)",
+        measured.open,
+        arguments.hold.as_secs(),
+        arguments.rate,
+        CROWD_HOLD.as_secs(),
+    );
+    outcome.verdict(what, held);
 }

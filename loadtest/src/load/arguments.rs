@@ -10,6 +10,7 @@ use super::ramp::Ramp;
 use super::stage::Shape;
 use crate::cli::duration;
 use crate::mcp::Mode;
+use crate::mcp::job::Job;
 
 /// Each session needs an open file, and listeners and churn need more.
 const MOST_SESSIONS: f64 = 15_000.0;
@@ -142,7 +143,7 @@ impl Load {
 
     pub(super) fn more_kinds(&self) -> Vec<Kind> {
         let churn = self.churn.map(|_| Kind::Echo);
-        let slow = (self.slow_readers > 0).then_some(Kind::Progress(1));
+        let slow = (self.slow_readers > 0).then_some(Kind::Progress(Job::burst(1)));
         churn.into_iter().chain(slow).collect()
     }
 }

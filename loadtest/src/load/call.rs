@@ -1,13 +1,12 @@
 mod ask;
-mod progress;
+mod modern_task;
 mod task;
 
-pub(super) use progress::{Job, Watch, start};
+pub(crate) use modern_task::POLL_INTERVAL_MS;
 
 use http::HeaderValue;
 
 use super::mix::Kind;
-use crate::drive::text;
 use crate::failure::Failure;
 use crate::mcp::answer::{check_text, text_of};
 use crate::mcp::client::Client;
@@ -21,8 +20,34 @@ pub(crate) struct Echo {
     pub(crate) prefix: String,
 }
 
-pub(super) struct Caller {
-    pub(super) client: Client,
+impl Echo {
+    pub(crate) fn by(tool: &str) -> Self {
+        Self {
+            tool: tool.to_owned(),
+            argument: "text".to_owned(),
+            prefix: String::new(),
+        }
+    }
+
+    /// Returns the parameters of a call, without braces, and the expected text of the answer.
+    fn call(&self, text: &str) -> (String, String) {
+        let Self {
+            tool,
+            argument,
+            prefix,
+        } = self;
+        let params = format!(r#""name":"{tool}","arguments":{{"{argument}":"{text}"}}"#);
+        (params, format!("{prefix}{text}"))
+    }
+
+    fn header(&self) -> Result<HeaderValue, Failure> {
+        HeaderValue::from_str(&self.tool)
+            .map_err(|_| Failure::Wrong(format!("{} is no header", self.tool)))
+    }
+}
+
+pub(crate) struct Caller {
+    pub(crate) client: Client,
     /// Unique in the run.
     number: usize,
     calls: u64,
@@ -30,7 +55,7 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    pub(super) fn new(client: Client, number: usize) -> Self {
+    pub(crate) fn new(client: Client, number: usize) -> Self {
         Self {
             client,
             number,
@@ -39,55 +64,44 @@ impl Caller {
         }
     }
 
-    /// After an error, the session's state may be outdated.
-    pub(super) async fn call(&mut self, kind: Kind, echo: &Echo) -> Result<(), Failure> {
+    /// After an error, do not use the session again, because its state may be outdated.
+    pub(crate) async fn call(&mut self, kind: Kind, echo: &Echo) -> Result<(), Failure> {
         self.calls += 1;
         match kind {
-            Kind::Echo => self.echo(&echo.tool, echo, SHORT).await,
-            Kind::Payload(bytes) => self.echo(&echo.tool, echo, bytes).await,
-            Kind::Journaled => {
-                let plain = Echo {
-                    tool: "echo_once".to_owned(),
-                    argument: "text".to_owned(),
-                    prefix: String::new(),
-                };
-                self.echo(&plain.tool, &plain, SHORT).await
-            }
-            Kind::Progress(steps) => progress::call(&mut self.client, steps).await,
+            Kind::Echo => self.echo(echo, SHORT).await,
+            Kind::Payload(bytes) => self.echo(echo, bytes).await,
+            Kind::Journaled => self.echo(&Echo::by("echo_once"), SHORT).await,
+            Kind::Progress(job) => job.call(&mut self.client).await,
             Kind::Elicitation => {
                 let restaurant = text(self.number, self.calls, SHORT);
                 ask::call(&mut self.client, &restaurant, self.calls).await
             }
             Kind::Task => {
                 let text = text(self.number, self.calls, SHORT);
-                task::call(&mut self.client, echo, &text).await
+                if self.client.session().is_some() {
+                    task::call(&mut self.client, echo, &text).await
+                } else {
+                    modern_task::call(&mut self.client, echo, &text).await
+                }
             }
             Kind::Count => self.count().await,
             Kind::Update => {
                 let tool = HeaderValue::from_static("increment_counter");
                 let params = r#""name":"increment_counter","arguments":{}"#;
-                self.tool(&tool, params, |result| {
-                    text_of(result)?
-                        .parse()
-                        .map(|_: i64| ())
-                        .map_err(|_| Failure::Wrong("the counter is no number".to_owned()))
-                })
-                .await
+                let wrong = |_| Failure::Wrong("the counter is no number".to_owned());
+                let check = |result: &str| text_of(result)?.parse::<i64>().map_err(wrong);
+                self.tool(&tool, params, check).await.map(drop)
             }
         }
     }
 
-    async fn echo(&mut self, tool: &str, echo: &Echo, bytes: usize) -> Result<(), Failure> {
+    async fn echo(&mut self, echo: &Echo, bytes: usize) -> Result<(), Failure> {
         let text = text(self.number, self.calls, bytes);
-        let params = format!(
-            r#""name":"{tool}","arguments":{{"{}":"{text}"}}"#,
-            echo.argument
-        );
-        let expected = format!("{}{text}", echo.prefix);
-        let name = HeaderValue::from_str(tool)
-            .map_err(|_| Failure::Wrong(format!("{tool} is no header")))?;
-        self.tool(&name, &params, |result| check_text(result, &expected))
-            .await
+        let (params, expected) = echo.call(&text);
+        self.tool(&echo.header()?, &params, |result| {
+            check_text(result, &expected)
+        })
+        .await
     }
 
     async fn count(&mut self) -> Result<(), Failure> {
@@ -108,5 +122,32 @@ impl Caller {
         self.client
             .request("tools/call", Some(name), params, check)
             .await
+    }
+}
+
+const ALPHABET: &str = "abcdefghijklmnopqrstuvwxyz";
+
+/// Returns a text that is unique in this run, as far as `bytes` permits.
+pub(crate) fn text(session: usize, call: u64, bytes: usize) -> String {
+    let mut text = format!("{call:x}.{session:x}.");
+    text.truncate(bytes);
+    while text.len() < bytes {
+        let at = text.len() % ALPHABET.len();
+        let end = ALPHABET.len().min(at + bytes - text.len());
+        text.push_str(&ALPHABET[at..end]);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::text;
+
+    #[test]
+    fn texts_have_the_length_asked_for_and_differ() {
+        assert_eq!(text(3, 255, 32).len(), 32);
+        assert_eq!(text(3, 255, 2).len(), 2);
+        assert_ne!(text(3, 255, 32), text(4, 255, 32));
+        assert_ne!(text(3, 255, 32), text(3, 256, 32));
     }
 }

@@ -6,8 +6,8 @@ use super::mix::Kind;
 use super::pacer::Pacer;
 use super::session::Common;
 use super::stage::Stages;
-use super::tally::record;
 use crate::failure::Failure;
+use crate::times::record;
 
 /// Further sessions wait, and count as behind schedule.
 pub(super) const WORKERS: usize = 128;

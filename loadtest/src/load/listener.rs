@@ -2,7 +2,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use http::HeaderValue;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
@@ -12,8 +11,7 @@ use crate::connection::{Connection, Goodbye, Reply};
 use crate::failure::Failure;
 use crate::mcp::answer::Message;
 use crate::mcp::client::Client;
-
-const COUNTER: &str = "demo://counter";
+use crate::mcp::tools::{self, COUNTER};
 
 const TOLD_WITHIN: Duration = Duration::from_secs(10);
 
@@ -39,10 +37,7 @@ impl Listener {
                 return subscribe(&mut client, watches).await;
             };
             if watches {
-                let params = format!(r#""uri":"{COUNTER}""#);
-                client
-                    .request("resources/subscribe", None, &params, |_| Ok(()))
-                    .await?;
+                tools::subscribe(&mut client).await?;
             }
             let connection = Connection::open(target, Goodbye::Finish).await?;
             connection.send(session.listen(None)).await
@@ -75,21 +70,10 @@ async fn subscribe(client: &mut Client, watches: bool) -> Result<Reply, Failure>
     } else {
         r#""notifications":{"toolsListChanged":true}"#.to_owned()
     };
-    let name: Option<&HeaderValue> = None;
     let mut reply = client
-        .start(id, "subscriptions/listen", name, &wanted)
+        .start(id, "subscriptions/listen", None, &wanted)
         .await?;
-    let first = reply
-        .next()
-        .await?
-        .map(|event| event.data)
-        .unwrap_or_default();
-    let message = Message::parse(&first)?;
-    if message.method.as_deref() != Some("notifications/subscriptions/acknowledged") {
-        return Err(Failure::Wrong(format!(
-            "a subscription was not acknowledged but told {first}"
-        )));
-    }
+    tools::acknowledged(&mut reply).await?;
     Ok(reply)
 }
 
@@ -125,10 +109,11 @@ pub(super) async fn expect_updates(listeners: &[Listener], common: &Common) {
         sleep(Duration::from_millis(50)).await;
     }
     for _ in 0..untold() {
-        let what = "listener not told of a change".to_owned();
+        let (what, example) = ("listener not told of a change", "changed, and nothing came");
         common
             .tally
-            .fault(what, format!("{COUNTER} changed, and nothing came"));
+            .findings
+            .add(what, format_args!("{COUNTER} {example}"));
     }
 }
 

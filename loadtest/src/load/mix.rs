@@ -2,6 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::mcp::Mode;
+use crate::mcp::job::Job;
 
 const PAYLOAD_BYTES: usize = 64 * 1024;
 
@@ -13,7 +14,7 @@ pub(crate) enum Kind {
     /// Echoes a text of this many bytes.
     Payload(usize),
     /// Calls `long_job`: progress notifications, then the result.
-    Progress(usize),
+    Progress(Job),
     /// Calls `book_table`: the server asks, and the result must contain the answer.
     Elicitation,
     /// Calls the echo as a task of 2025-11-25.
@@ -60,7 +61,7 @@ impl fmt::Display for Kind {
                 bytes if bytes % 1024 == 0 => write!(out, "payload:{}KiB", bytes >> 10),
                 bytes => write!(out, "payload:{bytes}"),
             },
-            Self::Progress(steps) => write!(out, "progress:{steps}"),
+            Self::Progress(job) => write!(out, "progress:{}", job.steps),
             Self::Elicitation => write!(out, "elicitation"),
             Self::Task => write!(out, "task"),
             Self::Journaled => write!(out, "journaled"),
@@ -130,7 +131,7 @@ fn kind(text: &str) -> Result<Kind, String> {
     };
     let kind = match name {
         "payload" => Kind::Payload(detail.map_or(Ok(PAYLOAD_BYTES), bytes)?),
-        "progress" => Kind::Progress(detail.map_or(Ok(STEPS), steps)?),
+        "progress" => Kind::Progress(Job::burst(detail.map_or(Ok(STEPS), steps)?)),
         "echo" => Kind::Echo,
         "elicitation" => Kind::Elicitation,
         "task" => Kind::Task,
@@ -179,7 +180,7 @@ fn bytes(text: &str) -> Result<usize, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Mix};
+    use super::{Job, Kind, Mix};
 
     #[test]
     fn kinds_come_as_often_as_their_weights_say() {
@@ -192,7 +193,10 @@ mod tests {
         }
         assert_eq!(seen, [300, 200, 100]);
         let kinds: Vec<Kind> = mix.kinds().collect();
-        assert_eq!(kinds[1..], [Kind::Payload(1 << 20), Kind::Progress(10)]);
+        assert_eq!(
+            kinds[1..],
+            [Kind::Payload(1 << 20), Kind::Progress(Job::burst(10))]
+        );
         assert_eq!(mix.to_string(), "echo=3,payload:1MiB=2,progress:10=1");
     }
 

@@ -35,7 +35,7 @@ impl Common {
         let target = &self.targets[number % self.targets.len()];
         let asks = self.mix.kinds().any(|kind| kind == Kind::Elicitation);
         let able = if asks { FORMS } else { "{}" };
-        let opening = Client::open_able(target, self.mode, Goodbye::Finish, able);
+        let opening = Client::open_with(None, target, self.mode, Goodbye::Finish, able);
         let client = self.in_time(opening).await?;
         Ok(Caller::new(client, number))
     }

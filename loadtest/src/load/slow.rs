@@ -1,15 +1,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::time::{sleep, sleep_until, timeout, timeout_at};
+use tokio::time::{sleep_until, timeout, timeout_at};
 
-use super::call::{Job, Watch, start};
 use super::session::Common;
-use crate::connection::Reply;
 use crate::failure::Failure;
+use crate::mcp::job::{Job, Watch};
 
-/// A stream has more steps than the connection's buffers hold.
-const STEPS: usize = 10_000;
+/// A stream with more events than the connection's buffers hold.
+const LONG: Job = Job::burst(10_000);
 
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -32,60 +31,36 @@ impl SlowReader {
 
     async fn read(&self) -> Result<(), Failure> {
         let mut caller = self.common.open(self.number).await?;
-        let (mode, limit) = (self.common.mode, self.common.timeout);
         let starting = async {
             caller.client.narrow().await?;
-            start(&mut caller.client, STEPS).await
+            LONG.start(&mut caller.client).await
         };
-        let started = timeout(limit, starting).await;
-        let Job {
-            mut reply,
-            mut watch,
-        } = started
-            .unwrap_or_else(|_| Err(Failure::Transport(format!("no answer ({})", mode.name()))))?;
+        let (mut reply, check) = self.common.in_time(starting).await?;
+        let mut watch = Watch::new(check);
+        // Every second client reads nothing before the end.
         let mut whole = Ok(());
         if self.number.is_multiple_of(2) {
             sleep_until(self.until.into()).await;
-        } else {
-            let slowly = self.slowly(&mut reply, &mut watch);
-            if let Ok(ended) = timeout_at(self.until.into(), slowly).await {
-                whole = ended;
-            }
+        } else if let Ok(ended) = timeout_at(self.until.into(), watch.read(&mut reply, PAUSE)).await
+        {
+            whole = ended;
         }
         if whole.is_ok() {
-            whole = timeout(REST, rest(&mut reply, &mut watch))
-                .await
-                .unwrap_or_else(|_| Err(Failure::Transport("the rest did not come".to_owned())));
+            let rest = timeout(REST, watch.read(&mut reply, Duration::ZERO)).await;
+            let late = |_| Failure::Transport("the rest did not come".to_owned());
+            whole = rest.map_err(late).flatten();
         }
+        let tally = &self.common.tally;
         match whole {
             Err(wrong @ Failure::Wrong(_)) => Err(wrong),
             _ if watch.is_answered() => {
-                self.common
-                    .tally
-                    .event("slow readers that got all of their stream");
+                tally.event("slow readers that got all of their stream");
                 watch.finish()
             }
             _ => {
-                self.common
-                    .tally
-                    .event("slow readers that the server cut off");
+                tally.event("slow readers that the server cut off");
                 watch.finish_cut()
             }
         }
     }
-
-    async fn slowly(&self, reply: &mut Reply, watch: &mut Watch) -> Result<(), Failure> {
-        while let Some(event) = reply.next().await? {
-            watch.take(&event)?;
-            sleep(PAUSE).await;
-        }
-        Ok(())
-    }
-}
-
-async fn rest(reply: &mut Reply, watch: &mut Watch) -> Result<(), Failure> {
-    while let Some(event) = reply.next().await? {
-        watch.take(&event)?;
-    }
-    Ok(())
 }

@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use crate::failure::Failure;
-use crate::outcome::Violation;
-
-const LONGEST_NS: u64 = 600_000_000_000;
+use crate::findings::Findings;
+use crate::times::{histogram, record};
 
 /// Shorter delays come from the system's timers.
 pub(super) const LATE: Duration = Duration::from_millis(10);
@@ -34,14 +33,9 @@ impl Timing {
     }
 
     fn record(&mut self, times: Times) {
-        record(
-            &mut self.from_due,
-            times.answered.saturating_duration_since(times.due),
-        );
-        record(
-            &mut self.from_sent,
-            times.answered.saturating_duration_since(times.sent),
-        );
+        let since = |start| times.answered.saturating_duration_since(start);
+        record(&mut self.from_due, since(times.due));
+        record(&mut self.from_sent, since(times.sent));
     }
 }
 
@@ -62,16 +56,17 @@ pub(super) struct Counts {
     pub(super) late: u64,
     pub(super) refused: u64,
     pub(super) churned: u64,
-    /// Number and first example of each kind of fault.
-    faults: BTreeMap<String, (u64, String)>,
     pub(super) events: BTreeMap<&'static str, u64>,
 }
 
-pub(super) struct Tally(Mutex<Counts>);
+pub(super) struct Tally {
+    counts: Mutex<Counts>,
+    pub(super) findings: Findings,
+}
 
 impl Tally {
     pub(super) fn new(kinds: usize, stages: usize) -> Self {
-        Self(Mutex::new(Counts {
+        let counts = Counts {
             kinds: vec![Timing::new(); kinds],
             stages: vec![Timing::new(); stages],
             lag: histogram(),
@@ -82,13 +77,16 @@ impl Tally {
             late: 0,
             refused: 0,
             churned: 0,
-            faults: BTreeMap::new(),
             events: BTreeMap::new(),
-        }))
+        };
+        Self {
+            counts: Mutex::new(counts),
+            findings: Findings::default(),
+        }
     }
 
     pub(super) fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn sent(&self, waited: Duration, sessions: usize) {
@@ -109,17 +107,13 @@ impl Tally {
             return;
         }
         counts.calls += 1;
-        record(
-            &mut counts.window,
-            times.answered.saturating_duration_since(times.due),
-        );
+        let latency = times.answered.saturating_duration_since(times.due);
+        record(&mut counts.window, latency);
         counts.stages[stage].record(times);
         if stage > 0 {
             counts.kinds[kind].record(times);
-            record(
-                &mut counts.lag,
-                times.sent.saturating_duration_since(times.due),
-            );
+            let lag = times.sent.saturating_duration_since(times.due);
+            record(&mut counts.lag, lag);
         }
     }
 
@@ -131,25 +125,16 @@ impl Tally {
         }
     }
 
-    /// Whether the failure was only a temporary refusal.
-    pub(super) fn failed(&self, what: &str, failure: &Failure) -> bool {
+    pub(super) fn failed(&self, what: &str, failure: &Failure) {
         let kind = match failure {
-            Failure::Status {
-                status: 429 | 503, ..
-            } => {
+            _ if failure.is_passing() => {
                 self.counts().refused += 1;
-                return true;
+                return;
             }
             Failure::Wrong(_) => "wrong answer",
             Failure::Transport(_) | Failure::Status { .. } => "no answer",
         };
-        self.fault(format!("{kind}: {what}"), failure.to_string());
-        false
-    }
-
-    pub(super) fn fault(&self, what: String, example: String) {
-        let mut counts = self.counts();
-        counts.faults.entry(what).or_insert((0, example)).0 += 1;
+        self.findings.add(&format!("{kind}: {what}"), failure);
     }
 
     pub(super) fn event(&self, what: &'static str) {
@@ -163,27 +148,4 @@ impl Counts {
         self.window.reset();
         taken
     }
-
-    pub(super) fn fault_count(&self) -> u64 {
-        self.faults.values().map(|(count, _)| count).sum()
-    }
-
-    pub(super) fn violations(&self) -> Vec<Violation> {
-        let faults = self.faults.iter();
-        faults
-            .map(|(what, (count, example))| Violation {
-                what: what.clone(),
-                count: *count,
-                example: example.clone(),
-            })
-            .collect()
-    }
-}
-
-fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are valid")
-}
-
-pub(super) fn record(histogram: &mut Histogram<u64>, time: Duration) {
-    histogram.saturating_record(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
 }

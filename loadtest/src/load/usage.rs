@@ -38,18 +38,12 @@ impl Servers {
         if self.0.is_empty() {
             return None;
         }
-        let all = process::measure(&self.0).ok()?;
-        let mut with_ours = self.0.clone();
-        with_ours.push(std::process::id());
-        let with_ours = process::measure(&with_ours).ok()?;
-        let machine = process::machine_cpu().ok()?;
-        let each = self
-            .0
-            .iter()
-            .map(|pid| process::measure(&[*pid]).map(|usage| usage.rss_kib));
+        let (all, others) = process::measure_beside(&self.0).ok()?;
+        let each = self.0.iter().map(|pid| process::measure(&[*pid]));
+        let each = each.map(|usage| usage.map(|usage| usage.rss_kib));
         Some(Usage {
             cpu: all.cpu,
-            others: machine.saturating_sub(with_ours.cpu),
+            others,
             rss_kib: each.collect::<Result<_, _>>().ok()?,
         })
     }

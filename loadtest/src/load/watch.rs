@@ -7,6 +7,7 @@ use super::stage::Stages;
 use super::tally::Tally;
 use super::usage::{Servers, Usage};
 use crate::outcome::Series;
+use crate::times;
 
 const PERIOD: Duration = Duration::from_secs(1);
 
@@ -21,12 +22,11 @@ const SERIES: [(&str, &str); 6] = [
     ("answers wrong or missing, so far", "calls"),
 ];
 
-pub(super) struct Watch<'a, P> {
+pub(super) struct Watch<'a> {
     pub(super) tally: &'a Tally,
     pub(super) stages: &'a Stages,
     pub(super) pacer: Option<&'a Pacer>,
     pub(super) servers: &'a Servers,
-    pub(super) progress: &'a P,
 }
 
 pub(super) struct Seen {
@@ -42,7 +42,7 @@ pub(super) struct Reading {
     pub(super) usage: Option<Usage>,
 }
 
-impl<P: Fn(&str)> Watch<'_, P> {
+impl Watch<'_> {
     pub(super) async fn run(&self) -> Seen {
         let mut series: Vec<Series> = SERIES
             .iter()
@@ -112,33 +112,22 @@ impl<P: Fn(&str)> Watch<'_, P> {
 
     fn look(&self, rate: f64, from: Instant) -> [f64; 6] {
         let behind = self.pacer.map_or(0, Pacer::behind);
-        let (window, in_flight, faults, refused) = {
+        let faults = self.tally.findings.count();
+        let (window, in_flight, refused) = {
             let mut counts = self.tally.counts();
-            (
-                counts.take_window(),
-                counts.in_flight,
-                counts.fault_count(),
-                counts.refused,
-            )
+            (counts.take_window(), counts.in_flight, counts.refused)
         };
-        let at = |quantile| window.value_at_quantile(quantile) as f64 / 1e6;
         let now = Instant::now();
         let index = self.stages.at(from).unwrap_or(self.stages.all.len() - 1);
         let since = (now - self.stages.began).as_secs_f64();
         let (name, outstanding) = (&self.stages.all[index].name, in_flight + behind);
-        let (p50, p99) = (at(0.5), at(0.99));
-        (self.progress)(&format!(
+        let [p50, p99] = [0.5, 0.99].map(|at| times::quantile_ms(&window, at));
+        crate::progress(&format!(
             "{since:>5.0} s  {name}: {rate:>7.0} calls/s  p50 {p50:>8.2} ms  p99 {p99:>8.2} ms  \
              {faults} wrong or missing  {refused} refused  {outstanding} outstanding, {behind} of them behind schedule"
         ));
-        [
-            rate,
-            p50,
-            p99,
-            outstanding as f64,
-            behind as f64,
-            faults as f64,
-        ]
+        let (outstanding, behind) = (outstanding as f64, behind as f64);
+        [rate, p50, p99, outstanding, behind, faults as f64]
     }
 }
 

@@ -25,8 +25,7 @@ pub(crate) struct Message<'a> {
 
 impl<'a> Message<'a> {
     pub(crate) fn parse(text: &'a str) -> Result<Self, Failure> {
-        serde_json::from_str(text)
-            .map_err(|cause| Failure::Wrong(format!("{cause} in {}", quote(text))))
+        parse(text)
     }
 
     pub(crate) fn is_response(&self) -> bool {
@@ -94,6 +93,11 @@ pub(crate) fn text_of(result: &str) -> Result<Cow<'_, str>, Failure> {
         (Some(Content { text: Some(text) }), None) => Ok(text),
         _ => Err(wrong("not one text")),
     }
+}
+
+pub(crate) fn parse<'a, T: Deserialize<'a>>(result: &'a str) -> Result<T, Failure> {
+    serde_json::from_str(result)
+        .map_err(|cause| Failure::Wrong(format!("{cause} in {}", quote(result))))
 }
 
 pub(crate) fn quote(text: &str) -> String {

@@ -34,26 +34,8 @@ impl Client {
         Self::open_with(None, target, mode, goodbye, "{}").await
     }
 
-    /// `capabilities` is a JSON object.
-    pub(crate) async fn open_able(
-        target: &Target,
-        mode: Mode,
-        goodbye: Goodbye,
-        capabilities: &'static str,
-    ) -> Result<Self, Failure> {
-        Self::open_with(None, target, mode, goodbye, capabilities).await
-    }
-
-    pub(crate) async fn open_from(
-        source: Option<IpAddr>,
-        target: &Target,
-        mode: Mode,
-        goodbye: Goodbye,
-    ) -> Result<Self, Failure> {
-        Self::open_with(source, target, mode, goodbye, "{}").await
-    }
-
-    async fn open_with(
+    /// `source` is the address to connect from, and `capabilities` a JSON object.
+    pub(crate) async fn open_with(
         source: Option<IpAddr>,
         target: &Target,
         mode: Mode,
@@ -132,22 +114,9 @@ impl Client {
         params: &str,
         check: impl FnOnce(&str) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        self.request_watched(method, name, params, |_| Ok(()), check)
-            .await
-    }
-
-    /// Passes messages before the response to `watch`.
-    pub(crate) async fn request_watched<T>(
-        &mut self,
-        method: &'static str,
-        name: Option<&HeaderValue>,
-        params: &str,
-        watch: impl FnMut(&Message<'_>) -> Result<(), Failure>,
-        check: impl FnOnce(&str) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
         let id = self.next_id();
         let reply = self.start(id, method, name, params).await?;
-        self.finish(reply, id, watch, check).await
+        self.finish(reply, id, check).await
     }
 
     pub(crate) async fn tools(&mut self) -> Result<Vec<String>, Failure> {
@@ -208,7 +177,6 @@ impl Client {
         &mut self,
         mut reply: Reply,
         id: u64,
-        mut watch: impl FnMut(&Message<'_>) -> Result<(), Failure>,
         check: impl FnOnce(&str) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let mut check = Some(check);
@@ -219,7 +187,6 @@ impl Client {
             }
             let message = Message::parse(&event.data)?;
             if !message.is_response() {
-                watch(&message)?;
                 continue;
             }
             let Some(check) = check.take() else {
@@ -238,7 +205,7 @@ impl Client {
         let request = legacy::initialize(&self.target, id, self.capabilities);
         let reply = self.connect().await?.send(request).await?;
         let session_id = reply.headers.get(legacy::SESSION_ID).cloned();
-        self.finish(reply, id, |_| Ok(()), |_| Ok(())).await?;
+        self.finish(reply, id, |_| Ok(())).await?;
         let session = legacy::Session::new(self.target.clone(), session_id);
         let initialized = session.notification("notifications/initialized");
         let mut reply = self.connect().await?.send(initialized).await?;

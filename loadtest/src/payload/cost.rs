@@ -6,8 +6,9 @@ use super::Payload;
 use crate::drive::{self, Call, Plan};
 use crate::findings::Findings;
 use crate::mcp::Mode;
-use crate::outcome::{Better, Outcome};
+use crate::outcome::Outcome;
 use crate::report::median;
+use crate::servers::Running;
 use crate::servers::cluster::Cluster;
 use crate::servers::spawned::{Environment, Spawned};
 
@@ -20,17 +21,11 @@ const CASES: [(&str, Mode); 5] = [
     ("cluster modern", Mode::Modern),
 ];
 
-enum Server {
-    One(Spawned),
-    Many(Cluster),
-}
-
 pub(super) async fn measure(
     options: &Payload,
     shoal: &Path,
     outcome: &mut Outcome,
     findings: &Findings,
-    progress: &impl Fn(&str),
 ) -> anyhow::Result<()> {
     let wanted = CASES
         .iter()
@@ -41,7 +36,13 @@ pub(super) async fn measure(
         for (size, rounds) in options.sizes.iter().zip(&mut rounds) {
             for ((case, mode), cost) in cases.iter().zip(rounds) {
                 let server = start(case, shoal).with_context(|| (*case).to_owned())?;
-                let plan = plan(options, *size, *mode, &server);
+                let plan = Plan {
+                    sessions: options.sessions,
+                    warmup: options.warmup,
+                    duration: options.duration,
+                    call: Call::echo("echo", *size),
+                    ..Plan::of(&server, *mode)
+                };
                 let report = drive::run(&plan, |_| {})
                     .await
                     .with_context(|| (*case).to_owned())?;
@@ -53,7 +54,7 @@ pub(super) async fn measure(
                         format_args!("{case}, {size} B: {example}"),
                     );
                 }
-                progress(&format!(
+                crate::progress(&format!(
                     "round {round}/{} {case}, {size} B: {:.0} µs of CPU a call, {} calls",
                     options.rounds,
                     report.cpu_us_per_call(),
@@ -67,12 +68,7 @@ pub(super) async fn measure(
         let floor = &rounds[0];
         for ((case, _), cost) in cases.iter().zip(rounds) {
             let per_byte = median(cost.iter().copied()) * 1e3 / size as f64;
-            outcome.figure(
-                format!("{case}, {size} B: CPU a byte"),
-                per_byte,
-                "ns",
-                Better::Lower,
-            );
+            outcome.lower(format!("{case}, {size} B: CPU a byte"), per_byte, "ns");
             if *case != "floor" {
                 // Within the same round, a slow minute affects both costs.
                 let ratios = cost.iter().zip(floor).map(|(cost, floor)| cost / floor);
@@ -83,31 +79,11 @@ pub(super) async fn measure(
     Ok(())
 }
 
-fn start(case: &str, shoal: &Path) -> anyhow::Result<Server> {
+fn start(case: &str, shoal: &Path) -> anyhow::Result<Running> {
     let environment: Environment = vec![("SHOAL_TELEMETRY__ENABLED", "false".to_owned())];
     Ok(match case {
-        "floor" => Server::One(Spawned::own(&["serve-floor"], None)?),
-        "shoal legacy" | "shoal modern" => Server::One(Spawned::shoal(shoal, None, &environment)?),
-        _ => Server::Many(Cluster::start(shoal, None, &environment)?),
+        "floor" => Running::One(Spawned::own(&["serve-floor"], None)?),
+        "shoal legacy" | "shoal modern" => Running::One(Spawned::shoal(shoal, None, &environment)?),
+        _ => Running::Many(Cluster::start(shoal, None, &environment)?),
     })
-}
-
-fn plan(options: &Payload, size: usize, mode: Mode, server: &Server) -> Plan {
-    let (url, pids) = match server {
-        Server::One(server) => (server.url.clone(), vec![server.pid()]),
-        Server::Many(cluster) => (cluster.url.clone(), cluster.pids()),
-    };
-    Plan {
-        url,
-        mode,
-        authorization: None,
-        stateless: false,
-        sessions: options.sessions,
-        warmup: options.warmup,
-        duration: options.duration,
-        call: Call::echo("echo", size),
-        least_calls: 0,
-        pids,
-        redis: None,
-    }
 }

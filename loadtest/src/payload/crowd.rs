@@ -15,7 +15,7 @@ use crate::findings::Findings;
 use crate::mcp::Mode;
 use crate::mcp::client::Client;
 use crate::mcp::tools::echo;
-use crate::outcome::{Better, Outcome, Verdict};
+use crate::outcome::Outcome;
 use crate::process;
 use crate::servers::spawned::{Environment, Spawned};
 use crate::target::Target;
@@ -29,55 +29,43 @@ const REFUSED_PAUSE: Duration = Duration::from_millis(200);
 /// Maximum ratio of the largest crowd's peak memory to that of half as many clients.
 const BOUNDED: f64 = 1.5;
 
-pub(super) struct Plan<'a> {
-    pub(super) shoal: &'a Path,
-    pub(super) bytes: usize,
-    pub(super) clients: &'a [usize],
-}
-
-impl Plan<'_> {
-    pub(super) async fn measure(
-        &self,
-        outcome: &mut Outcome,
-        findings: &Findings,
-        progress: &impl Fn(&str),
-    ) -> anyhow::Result<()> {
-        let mut peaks = Vec::new();
-        for &clients in self.clients {
-            let server = Spawned::shoal(self.shoal, None, &Environment::new())?;
-            let idle = process::peak_rss_kib(server.pid())? as f64 / 1024.0;
-            let target = Target::resolve(&server.url).await?;
-            let refused = storm(&target, clients, self.bytes, findings).await?;
-            let peak = process::peak_rss_kib(server.pid())? as f64 / 1024.0;
-            progress(&format!(
-                "{clients} clients at once: peak {peak:.0} MiB, {refused} refused for a while"
-            ));
-            let name = format!("{clients} clients at once, {} B each", self.bytes);
-            outcome.figure(
-                format!("{name}: peak memory above idle"),
-                peak - idle,
-                "MiB",
-                Better::Lower,
-            );
-            outcome.figure(
-                format!("{name}: refused for a while (429, 503)"),
-                refused as f64,
-                "",
-                Better::Neither,
-            );
-            peaks.push((clients, peak - idle));
-        }
-        peaks.sort_by_key(|&(clients, _)| clients);
-        if let [.., (fewer, low), (more, high)] = peaks[..] {
-            outcome.verdicts.push(Verdict {
-                what: format!(
-                    "peak memory {high:.0} MiB with {more} clients, {low:.0} MiB with {fewer}: bounded by a limit, at most {BOUNDED} ×"
-                ),
-                held: (more >= fewer * 2).then_some(high <= low * BOUNDED),
-            });
-        }
-        Ok(())
+pub(super) async fn measure(
+    shoal: &Path,
+    bytes: usize,
+    crowds: &[usize],
+    outcome: &mut Outcome,
+    findings: &Findings,
+) -> anyhow::Result<()> {
+    let mut peaks = Vec::new();
+    for &clients in crowds {
+        let server = Spawned::shoal(shoal, None, &Environment::new())?;
+        let idle = process::peak_rss_kib(server.pid())? as f64 / 1024.0;
+        let target = Target::resolve(&server.url).await?;
+        let refused = storm(&target, clients, bytes, findings).await?;
+        let peak = process::peak_rss_kib(server.pid())? as f64 / 1024.0;
+        crate::progress(&format!(
+            "{clients} clients at once: peak {peak:.0} MiB, {refused} refused for a while"
+        ));
+        let name = format!("{clients} clients at once, {bytes} B each");
+        outcome.lower(
+            format!("{name}: peak memory above idle"),
+            peak - idle,
+            "MiB",
+        );
+        let name = format!("{name}: refused for a while (429, 503)");
+        outcome.plain(name, refused as f64, "");
+        peaks.push((clients, peak - idle));
     }
+    peaks.sort_by_key(|&(clients, _)| clients);
+    if let [.., (fewer, low), (more, high)] = peaks[..] {
+        outcome.verdict(
+            format!(
+                "peak memory {high:.0} MiB with {more} clients, {low:.0} MiB with {fewer}: bounded by a limit, at most {BOUNDED} ×"
+            ),
+            (more >= fewer * 2).then_some(high <= low * BOUNDED),
+        );
+    }
+    Ok(())
 }
 
 /// Returns the number of refusals.
@@ -113,15 +101,12 @@ async fn calls(mut client: Client, text: &str, refused: &AtomicU64) -> Result<()
         let answered = timeout(CALL_TIMEOUT, echo(&mut client, "echo", text)).await;
         match answered {
             Ok(Ok(())) => made += 1,
-            Ok(Err(Failure::Status {
-                status: 429 | 503,
-                retry_after_s,
-                ..
-            })) => {
+            Ok(Err(failure)) => {
+                // A clear refusal is a correct answer to overload.
+                let pause = failure.retry_after(REFUSED_PAUSE).ok_or(failure)?;
                 refused.fetch_add(1, Ordering::Relaxed);
-                sleep(retry_after_s.map_or(REFUSED_PAUSE, Duration::from_secs)).await;
+                sleep(pause).await;
             }
-            Ok(Err(failure)) => return Err(failure),
             Err(_) => return Err(Failure::Transport("a large call took too long".to_owned())),
         }
     }

@@ -1,106 +1,99 @@
-use super::{Peer, Registry, Variant};
-use crate::mcp::Mode;
+use super::Registry::{self, Go, Npm, PyPi};
+use super::{Peer, Variant};
+use crate::mcp::Mode::{self, Legacy, Modern};
 
-macro_rules! file {
-    ($directory:literal, $name:literal) => {
-        (
-            $name,
-            include_str!(concat!("../../peers/", $directory, "/", $name)),
-        )
+macro_rules! files {
+    ($directory:literal: $($name:literal),*) => {
+        ($directory, &[$(($name, include_str!(concat!("../../peers/", $directory, "/", $name)))),*])
     };
 }
 
-const FASTMCP: &[(&str, &str)] = &[
-    file!("fastmcp", "requirements.txt"),
-    file!("fastmcp", "server.py"),
-];
+type Files = (&'static str, &'static [(&'static str, &'static str)]);
+
+const TYPESCRIPT_1: Files =
+    files!("typescript-1": "package.json", "package-lock.json", "server.js");
+const TYPESCRIPT_2: Files =
+    files!("typescript-2": "package.json", "package-lock.json", "server.js");
+const GO_SDK: Files = files!("go-sdk": "go.mod", "go.sum", "main.go");
+const MCP_GO: Files = files!("mcp-go": "go.mod", "go.sum", "main.go");
+const PYTHON_SDK: Files = files!("python-sdk": "requirements.txt", "server.py");
+const FASTMCP: Files = files!("fastmcp": "requirements.txt", "server.py");
 
 pub(crate) const PEERS: &[Peer] = &[
-    Peer {
-        name: "typescript-1",
-        registry: Registry::Npm,
-        directory: "typescript-1",
-        files: &[
-            file!("typescript-1", "package.json"),
-            file!("typescript-1", "package-lock.json"),
-            file!("typescript-1", "server.js"),
+    peer(
+        "typescript-1",
+        Npm,
+        TYPESCRIPT_1,
+        &[server("TypeScript 1 stateful", Legacy, &[])],
+    ),
+    peer(
+        "typescript-2",
+        Npm,
+        TYPESCRIPT_2,
+        &[server("TypeScript 2 modern", Modern, &[])],
+    ),
+    peer(
+        "go-sdk",
+        Go,
+        GO_SDK,
+        &[
+            server("Go SDK stateful", Legacy, &[]),
+            server("Go SDK modern", Modern, &["-stateless"]),
         ],
-        variants: &[server("TypeScript 1 stateful", Mode::Legacy, &[])],
-    },
-    Peer {
-        name: "typescript-2",
-        registry: Registry::Npm,
-        directory: "typescript-2",
-        files: &[
-            file!("typescript-2", "package.json"),
-            file!("typescript-2", "package-lock.json"),
-            file!("typescript-2", "server.js"),
+    ),
+    peer(
+        "mcp-go",
+        Go,
+        MCP_GO,
+        &[
+            server("mcp-go stateful", Legacy, &[]),
+            server("mcp-go modern", Modern, &[]),
         ],
-        variants: &[server("TypeScript 2 modern", Mode::Modern, &[])],
-    },
-    Peer {
-        name: "go-sdk",
-        registry: Registry::Go,
-        directory: "go-sdk",
-        files: &[
-            file!("go-sdk", "go.mod"),
-            file!("go-sdk", "go.sum"),
-            file!("go-sdk", "main.go"),
+    ),
+    peer(
+        "python-sdk",
+        PyPi,
+        PYTHON_SDK,
+        &[
+            server("Python SDK stateful", Legacy, &[]),
+            server("Python SDK modern", Modern, &[]),
         ],
-        variants: &[
-            server("Go SDK stateful", Mode::Legacy, &[]),
-            server("Go SDK modern", Mode::Modern, &["-stateless"]),
+    ),
+    peer(
+        "fastmcp",
+        PyPi,
+        FASTMCP,
+        &[
+            server("FastMCP stateful", Legacy, &[]),
+            server("FastMCP stateless JSON", Legacy, &["--stateless"]),
+            server("FastMCP modern", Modern, &[]),
         ],
-    },
-    Peer {
-        name: "mcp-go",
-        registry: Registry::Go,
-        directory: "mcp-go",
-        files: &[
-            file!("mcp-go", "go.mod"),
-            file!("mcp-go", "go.sum"),
-            file!("mcp-go", "main.go"),
+    ),
+    peer(
+        "fastmcp-proxy",
+        PyPi,
+        FASTMCP,
+        &[
+            gateway("FastMCP proxy, legacy", Legacy, &["--proxy"]),
+            gateway("FastMCP proxy, modern", Modern, &["--proxy"]),
         ],
-        variants: &[
-            server("mcp-go stateful", Mode::Legacy, &[]),
-            server("mcp-go modern", Mode::Modern, &[]),
-        ],
-    },
-    Peer {
-        name: "python-sdk",
-        registry: Registry::PyPi,
-        directory: "python-sdk",
-        files: &[
-            file!("python-sdk", "requirements.txt"),
-            file!("python-sdk", "server.py"),
-        ],
-        variants: &[
-            server("Python SDK stateful", Mode::Legacy, &[]),
-            server("Python SDK modern", Mode::Modern, &[]),
-        ],
-    },
-    Peer {
-        name: "fastmcp",
-        registry: Registry::PyPi,
-        directory: "fastmcp",
-        files: FASTMCP,
-        variants: &[
-            server("FastMCP stateful", Mode::Legacy, &[]),
-            server("FastMCP stateless JSON", Mode::Legacy, &["--stateless"]),
-            server("FastMCP modern", Mode::Modern, &[]),
-        ],
-    },
-    Peer {
-        name: "fastmcp-proxy",
-        registry: Registry::PyPi,
-        directory: "fastmcp",
-        files: FASTMCP,
-        variants: &[
-            gateway("FastMCP proxy, legacy", Mode::Legacy, &["--proxy"]),
-            gateway("FastMCP proxy, modern", Mode::Modern, &["--proxy"]),
-        ],
-    },
+    ),
 ];
+
+const fn peer(
+    name: &'static str,
+    registry: Registry,
+    (directory, files): Files,
+    variants: &'static [Variant],
+) -> Peer {
+    Peer {
+        name,
+        registry,
+        directory,
+        files,
+        variants,
+    }
+}
 
 const fn server(row: &'static str, mode: Mode, arguments: &'static [&'static str]) -> Variant {
     Variant {
@@ -113,9 +106,7 @@ const fn server(row: &'static str, mode: Mode, arguments: &'static [&'static str
 
 const fn gateway(row: &'static str, mode: Mode, arguments: &'static [&'static str]) -> Variant {
     Variant {
-        row,
-        mode,
-        arguments,
         is_gateway: true,
+        ..server(row, mode, arguments)
     }
 }

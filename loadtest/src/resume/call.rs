@@ -3,15 +3,15 @@ use std::time::Duration;
 use http::HeaderValue;
 use tokio::time::{Instant, timeout_at};
 
-use super::chance::{Chance, Cut, Job, Pause};
+use super::chance::{Chance, Cut, Pause};
 use super::check::{CallCheck, digest};
 use super::replay::replay;
 use super::session::Session;
 use super::violation::{Finding, Violation};
-use crate::connection::Reply;
+use crate::connection::{Event, Reply};
 use crate::failure::Failure;
 use crate::mcp::client::Client;
-use crate::mcp::sse::Event;
+use crate::mcp::job::Job;
 
 const CALL_GRACE: Duration = Duration::from_secs(30);
 
@@ -52,17 +52,10 @@ impl<'a> Call<'a> {
         chance: &'a mut Chance,
     ) -> Result<(), Failure> {
         let job = chance.job();
-        let id = client.next_id();
-        let token = format!("job-{id}");
-        let params = format!(
-            r#""name":"long_job","arguments":{{"steps":{},"interval_ms":{}}},"_meta":{{"progressToken":"{token}"}}"#,
-            job.steps,
-            job.interval.as_millis()
-        );
-        let text = format!("done after {} steps", job.steps);
-        let check = CallCheck::new(id, token, job.steps, Some(text));
-        let mut call = Self::new(session, chance, job, check);
-        let reply = call.start(client, id, "long_job", &params).await?;
+        let began = Instant::now();
+        let starting = timeout_at(began + job.length() + CALL_GRACE, job.start(client)).await;
+        let (reply, check) = starting.unwrap_or_else(|_| Err(no_answer()))?;
+        let mut call = Self::new(session, chance, job, check, began);
         session.tally.count(|counts| counts.calls += 1);
         let unbroken = call.see_through(reply).await;
         if let Some(reply) = unbroken {
@@ -83,15 +76,17 @@ impl<'a> Call<'a> {
         client: &mut Client,
         chance: &'a mut Chance,
     ) -> Result<(), Failure> {
-        let job = Job {
-            steps: 0,
-            interval: Duration::ZERO,
-        };
-        let id = client.next_id();
-        let check = CallCheck::new(id, String::new(), 0, None);
-        let mut call = Self::new(session, chance, job, check);
+        let (job, began) = (Job::burst(0), Instant::now());
+        let (id, tool) = (
+            client.next_id(),
+            HeaderValue::from_static("increment_counter"),
+        );
+        let check = CallCheck::new(id, 0, None);
+        let mut call = Self::new(session, chance, job, check, began);
         let params = r#""name":"increment_counter","arguments":{}"#;
-        let mut reply = call.start(client, id, "increment_counter", params).await?;
+        let starting = client.start(id, "tools/call", Some(&tool), params);
+        let starting = timeout_at(call.deadline(), starting).await;
+        let mut reply = starting.unwrap_or_else(|_| Err(no_answer()))?;
         if let Ended::Answered { whole: true } = call.read(&mut reply, Cut::Never).await {
             client.give_back(reply);
         }
@@ -100,31 +95,23 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    fn new(session: &'a Session, chance: &'a mut Chance, job: Job, check: CallCheck) -> Self {
+    fn new(
+        session: &'a Session,
+        chance: &'a mut Chance,
+        job: Job,
+        check: CallCheck,
+        began: Instant,
+    ) -> Self {
         Self {
             session,
             chance,
             job,
             check,
-            began: Instant::now(),
+            began,
             last_id: None,
             retry: None,
             record: Vec::new(),
         }
-    }
-
-    async fn start(
-        &self,
-        client: &mut Client,
-        id: u64,
-        tool: &'static str,
-        params: &str,
-    ) -> Result<Reply, Failure> {
-        let tool = HeaderValue::from_static(tool);
-        let starting = client.start(id, "tools/call", Some(&tool), params);
-        timeout_at(self.deadline(), starting)
-            .await
-            .unwrap_or_else(|_| Err(Failure::Transport("no answer to a call".to_owned())))
     }
 
     fn deadline(&self) -> Instant {
@@ -237,18 +224,13 @@ impl<'a> Call<'a> {
     /// Reports a finding and returns `None` if the stream cannot be resumed.
     async fn resume(&mut self) -> Option<Reply> {
         let Some(last_id) = self.last_id.clone() else {
-            self.check.find(
-                Violation::MissingAnswer,
-                "the stream ended before any event id",
-            );
+            let why = "the stream ended before any event id";
+            self.check.find(Violation::MissingAnswer, why);
             return None;
         };
         let deadline = self.deadline();
-        match self
-            .session
-            .listen(Some(&last_id), self.chance, deadline)
-            .await
-        {
+        let listening = self.session.listen(Some(&last_id), self.chance, deadline);
+        match listening.await {
             Ok(reply) => {
                 self.session.tally.count(|counts| counts.resumes += 1);
                 Some(reply)
@@ -260,6 +242,10 @@ impl<'a> Call<'a> {
             }
         }
     }
+}
+
+fn no_answer() -> Failure {
+    Failure::Transport("no answer to a call".to_owned())
 }
 
 pub(super) fn unfinished() -> Finding {

@@ -6,22 +6,10 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use crate::connection::Goodbye;
+use crate::mcp::job::Job;
 
 /// Maximum resumes of a call. Afterwards, the client stays until the end.
 const MOST_RESUMES: usize = 8;
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Job {
-    pub(crate) steps: usize,
-    /// The time before each notification.
-    pub(crate) interval: Duration,
-}
-
-impl Job {
-    pub(crate) fn length(&self) -> Duration {
-        self.interval * u32::try_from(self.steps).unwrap_or(u32::MAX)
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {

@@ -12,7 +12,6 @@ use crate::mcp::answer::{Message, check_text, quote};
 #[derive(Debug)]
 pub(crate) struct CallCheck {
     request_id: u64,
-    token: String,
     /// `None` if the text is not known beforehand.
     text: Option<String>,
     reported: Vec<bool>,
@@ -29,10 +28,10 @@ struct Progress {
 }
 
 impl CallCheck {
-    pub(crate) fn new(request_id: u64, token: String, steps: usize, text: Option<String>) -> Self {
+    /// The progress token must be the request's ID.
+    pub(crate) fn new(request_id: u64, steps: usize, text: Option<String>) -> Self {
         Self {
             request_id,
-            token,
             text,
             reported: vec![false; steps],
             highest: 0,
@@ -51,7 +50,7 @@ impl CallCheck {
             Some("notifications/progress") => {
                 let params = message.params.map_or("null", |params| params.get());
                 match serde_json::from_str::<Progress>(params) {
-                    Ok(progress) if progress.progress_token == self.token.as_str() => {
+                    Ok(progress) if progress.progress_token == self.request_id => {
                         self.progress(progress.progress);
                     }
                     _ => self.find(Violation::Stray, quote(data)),

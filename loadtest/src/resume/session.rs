@@ -7,10 +7,9 @@ use tokio::time::Instant;
 use super::chance::Chance;
 use super::check::SeenIds;
 use super::tally::Tally;
-use crate::connection::{Connection, Reply};
+use crate::connection::{Connection, Event, Reply};
 use crate::failure::Failure;
 use crate::mcp::legacy;
-use crate::mcp::sse::Event;
 use crate::target::Target;
 
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
@@ -78,16 +77,10 @@ impl Session {
                 Ok(Err(failure)) => failure,
                 Err(_) => return Err(Failure::Transport("no answer to a GET".to_owned())),
             };
-            let pause = match &failure {
-                Failure::Transport(_) => RETRY_PAUSE,
-                Failure::Status {
-                    status: 429 | 503,
-                    retry_after_s,
-                    ..
-                } => retry_after_s
-                    .map_or(RETRY_PAUSE, Duration::from_secs)
-                    .min(LONGEST_RETRY_PAUSE),
-                _ => return Err(failure),
+            let pause = match (&failure, failure.retry_after(RETRY_PAUSE)) {
+                (Failure::Transport(_), _) => RETRY_PAUSE,
+                (_, Some(pause)) => pause.min(LONGEST_RETRY_PAUSE),
+                (_, None) => return Err(failure),
             };
             if Instant::now() + pause >= deadline {
                 return Err(failure);

@@ -3,20 +3,17 @@
 
 use std::time::Duration;
 
-use http::HeaderValue;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
 use super::chance::{Chance, Pause};
 use super::session::Session;
 use super::violation::{Finding, Violation};
-use crate::connection::Reply;
+use crate::connection::{Event, Reply};
 use crate::failure::Failure;
 use crate::mcp::answer::Message;
 use crate::mcp::client::Client;
-use crate::mcp::sse::Event;
-
-const COUNTER: &str = "demo://counter";
+use crate::mcp::tools::subscribe;
 
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -35,11 +32,7 @@ pub(super) async fn hold(
     client: &mut Client,
     chance: Chance,
 ) -> Result<Standalone, Failure> {
-    let uri = HeaderValue::from_static(COUNTER);
-    let params = format!(r#""uri":"{COUNTER}""#);
-    client
-        .request("resources/subscribe", Some(&uri), &params, |_| Ok(()))
-        .await?;
+    subscribe(client).await?;
     let listener = Listener {
         session: session.clone(),
         chance,

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::get::get;
 use super::spawned::{Environment, start};
+use crate::target::Target;
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -89,7 +90,7 @@ impl Cluster {
         let mut cluster = Self {
             url: String::new(),
             members: Vec::new(),
-            redis: Redis { port },
+            redis: Redis(format!("127.0.0.1:{port}")),
             redis_process: start(command, core)?,
         };
         let deadline = Instant::now() + START_TIMEOUT;
@@ -116,7 +117,7 @@ impl Cluster {
         core: Option<usize>,
         shape: &Shape,
     ) -> anyhow::Result<()> {
-        let store = format!("redis://127.0.0.1:{}", self.redis.port);
+        let store = format!("redis://{}", self.redis.0);
         let roles = [
             (Role::Session, shape.sessions),
             (Role::Combined, shape.combined),
@@ -150,6 +151,13 @@ impl Cluster {
 
     pub(crate) fn of(&self, role: Role) -> impl Iterator<Item = &Member> {
         self.members.iter().filter(move |one| one.role == role)
+    }
+
+    /// Resolves the URLs of all edges.
+    pub(crate) async fn targets(&self) -> anyhow::Result<Vec<Target>> {
+        let edges = self.members.iter().filter(|one| !one.url.is_empty());
+        let urls: Vec<String> = edges.map(|edge| edge.url.clone()).collect();
+        Target::resolve_all(&urls).await
     }
 
     pub(crate) fn first_mut(&mut self, role: Role) -> Option<&mut Member> {

@@ -12,16 +12,10 @@ use rmcp::{RoleServer, ServerHandler, tool, tool_handler, tool_router};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Options {
-    /// Keeps sessions. Otherwise, every request stands alone.
-    pub(crate) stateful: bool,
-    /// Answers with JSON. Needs `stateful` to be off.
-    pub(crate) json: bool,
-}
-
-pub(crate) async fn serve(listen: SocketAddr, options: Options) -> anyhow::Result<()> {
-    // The SDK asks for a service for each session or stateless request.
+/// With `stateful`, the server keeps sessions; otherwise every request stands alone, and `json` makes it answer with
+/// JSON.
+pub(crate) async fn serve(listen: SocketAddr, stateful: bool, json: bool) -> anyhow::Result<()> {
+    // Shared, because the SDK asks for a service for each session or stateless request.
     let tools = Arc::new(Tools {
         tool_router: Tools::tool_router(),
     });
@@ -29,8 +23,8 @@ pub(crate) async fn serve(listen: SocketAddr, options: Options) -> anyhow::Resul
         move || Ok(Arc::clone(&tools)),
         Arc::new(LocalSessionManager::default()),
         StreamableHttpServerConfig::default()
-            .with_legacy_session_mode(options.stateful)
-            .with_json_response(options.json),
+            .with_legacy_session_mode(stateful)
+            .with_json_response(json),
     );
     let router = Router::new().route_service(super::PATH, service);
     super::serve(router, listen).await

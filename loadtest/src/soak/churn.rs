@@ -12,7 +12,8 @@ use crate::connection::{Goodbye, Reply};
 use crate::failure::Failure;
 use crate::findings::Findings;
 use crate::mcp::client::Client;
-use crate::mcp::tools::{Job, call, echo, listen, long_job};
+use crate::mcp::job::{Job, listen};
+use crate::mcp::tools::{call, echo};
 use crate::mcp::{Mode, legacy};
 use crate::target::Target;
 
@@ -86,12 +87,8 @@ impl Life {
         let findings = Arc::clone(&self.findings);
         match timeout(LIFE, self.live()).await {
             Ok(Ok(())) => {}
-            Ok(Err((
-                _,
-                Failure::Status {
-                    status: 429 | 503, ..
-                },
-            ))) => self.count(|counts| &counts.refused),
+            // A clear refusal does not break a promise.
+            Ok(Err((_, failure))) if failure.is_passing() => self.count(|counts| &counts.refused),
             Ok(Err((what, failure))) => findings.failed(what, &failure),
             Err(_) => findings.add("no answer", "a client's life took too long"),
         }
@@ -145,7 +142,7 @@ impl Life {
             steps: self.chance.random_range(1..5),
             interval: Duration::from_millis(20),
         };
-        let done = long_job(client, job, &self.targets, &self.findings).await;
+        let done = job.see_through(client, &self.targets, &self.findings).await;
         done.map(drop).map_err(named("long_job"))
     }
 

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use anyhow::Context;
 
 use super::slope::Slope;
-use crate::outcome::{Better, Outcome, Series, Verdict};
+use crate::outcome::Outcome;
 use crate::process;
 use crate::servers::cluster::Cluster;
 use crate::servers::cluster::member::Role;
@@ -62,7 +62,7 @@ impl Samples {
         let redis = process::measure(&[cluster.redis_pid()])?.rss_kib;
         self.remember("redis", seconds, redis as f64);
         let held = Held::read(cluster)?;
-        let (bytes, _) = cluster.redis.size()?;
+        let bytes = cluster.redis.used_memory()?;
         for (name, value) in [
             ("keys in Redis", held.keys as f64),
             ("KiB of data in Redis", bytes as f64 / 1024.0),
@@ -87,54 +87,32 @@ impl Samples {
     pub(super) fn conclude(self, outcome: &mut Outcome) {
         for (process, points) in self.memory {
             let last = points.last().map_or(0.0, |point| point.1);
-            outcome.figure(
+            outcome.lower(
                 format!("{process}: resident memory at the end"),
                 last,
                 "KiB",
-                Better::Lower,
             );
-            let verdict = verdict(&process, Slope::settled(&points), outcome);
-            outcome.verdicts.push(verdict);
-            outcome.series.push(Series {
-                name: format!("{process}: resident memory"),
-                unit: "KiB".to_owned(),
-                points,
-            });
+            judge(&process, Slope::settled(&points), outcome);
+            outcome.series(format!("{process}: resident memory"), "KiB", points);
         }
         for (name, points) in self.held {
-            outcome.series.push(Series {
-                name: name.to_owned(),
-                unit: String::new(),
-                points,
-            });
+            outcome.series(name, "", points);
         }
     }
 }
 
-fn verdict(process: &str, slope: Option<Slope>, outcome: &mut Outcome) -> Verdict {
+fn judge(process: &str, slope: Option<Slope>, outcome: &mut Outcome) {
     let asked = "of the last two thirds, indistinguishable from 0 or falling";
     let Some(slope) = slope else {
-        return Verdict {
-            what: format!("{process}: slope of memory {asked}: too few readings"),
-            held: None,
-        };
+        let what = format!("{process}: slope of memory {asked}: too few readings");
+        return outcome.verdict(what, None);
     };
-    let per_hour = |slope: f64| slope * 3_600.0;
-    let (median, low, high) = (
-        per_hour(slope.median),
-        per_hour(slope.low),
-        per_hour(slope.high),
-    );
-    outcome.figure(
-        format!("{process}: slope of memory"),
-        median,
-        "KiB/h",
-        Better::Lower,
-    );
-    Verdict {
-        what: format!(
+    let [median, low, high] = [slope.median, slope.low, slope.high].map(|slope| slope * 3_600.0);
+    outcome.lower(format!("{process}: slope of memory"), median, "KiB/h");
+    outcome.verdict(
+        format!(
             "{process}: slope of memory {median:+.0} KiB/h (95 %: {low:+.0} to {high:+.0}) {asked}"
         ),
-        held: Some(!slope.grows()),
-    }
+        !slope.grows(),
+    );
 }

@@ -1,5 +1,7 @@
-use crate::drive::Progress;
+use std::time::Duration;
+
 use crate::mcp::Mode;
+use crate::mcp::job::Job;
 use crate::peers::{Peer, Variant};
 
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +18,7 @@ pub(super) enum Server {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
     Echo,
-    Job(Progress),
+    Job(Job),
     /// The floor of a task makes two requests, the minimum: the call and a poll.
     Task,
 }
@@ -36,6 +38,9 @@ impl Case {
     }
 }
 
+use Mode::{Legacy, Modern};
+use Server::{Cluster, Combined, Shoal};
+
 const FLOOR: Server = Server::Own(&["serve-floor"]);
 const PEER_STATEFUL: Server = Server::Own(BEHIND_GATEWAYS);
 const PEER_JSON: Server = Server::Own(&["serve-rmcp", "--stateful", "false", "--json", "true"]);
@@ -43,81 +48,45 @@ const PEER_JSON: Server = Server::Own(&["serve-rmcp", "--stateful", "false", "--
 pub(super) const BEHIND_GATEWAYS: &[&str] =
     &["serve-rmcp", "--stateful", "true", "--json", "false"];
 
-const BURST: Work = Work::Job(Progress {
-    steps: 10,
-    interval_ms: 0,
-});
+const BURST: Work = Work::Job(Job::burst(10));
 
-const PACED: Work = Work::Job(Progress {
+const PACED: Work = Work::Job(Job {
     steps: 10,
-    interval_ms: 1,
+    interval: Duration::from_millis(1),
 });
 
 const CASES: &[Case] = &[
-    echo("floor", FLOOR, Mode::Legacy, "echo"),
-    echo("rmcp stateful", PEER_STATEFUL, Mode::Legacy, "echo"),
+    echo("floor", FLOOR, Legacy, "echo"),
+    echo("rmcp stateful", PEER_STATEFUL, Legacy, "echo"),
     // Comparable with Shoal only in part, because Shoal always keeps a legacy session.
-    echo("rmcp stateless JSON", PEER_JSON, Mode::Legacy, "echo"),
-    echo("rmcp modern", PEER_STATEFUL, Mode::Modern, "echo"),
-    echo("rmcp modern JSON", PEER_JSON, Mode::Modern, "echo"),
-    echo("shoal legacy", Server::Shoal, Mode::Legacy, "echo"),
-    echo("shoal modern", Server::Shoal, Mode::Modern, "echo"),
-    echo(
-        "shoal legacy journaled",
-        Server::Shoal,
-        Mode::Legacy,
-        "echo_once",
-    ),
-    echo("cluster legacy", Server::Cluster, Mode::Legacy, "echo"),
-    echo("cluster modern", Server::Cluster, Mode::Modern, "echo"),
-    echo(
-        "cluster journaled",
-        Server::Cluster,
-        Mode::Legacy,
-        "echo_once",
-    ),
-    echo("combined legacy", Server::Combined, Mode::Legacy, "echo"),
-    echo(
-        "combined journaled",
-        Server::Combined,
-        Mode::Legacy,
-        "echo_once",
-    ),
-    // Like most real tools, `echo_slowly` takes longer than a call is held, and needs a stream.
-    echo(
-        "shoal, 20 ms tool",
-        Server::Shoal,
-        Mode::Legacy,
-        "echo_slowly",
-    ),
-    echo(
-        "cluster, 20 ms tool",
-        Server::Cluster,
-        Mode::Legacy,
-        "echo_slowly",
-    ),
-    // As a call and as a task, which shows the price of declaring tasks.
-    echo(
-        "shoal modern, 20 ms",
-        Server::Shoal,
-        Mode::Modern,
-        "echo_slowly",
-    ),
-    echo(
-        "cluster modern, 20 ms",
-        Server::Cluster,
-        Mode::Modern,
-        "echo_slowly",
-    ),
+    echo("rmcp stateless JSON", PEER_JSON, Legacy, "echo"),
+    echo("rmcp modern", PEER_STATEFUL, Modern, "echo"),
+    echo("rmcp modern JSON", PEER_JSON, Modern, "echo"),
+    echo("shoal legacy", Shoal, Legacy, "echo"),
+    echo("shoal modern", Shoal, Modern, "echo"),
+    // The call must not be repeated, so Shoal journals it before it runs.
+    echo("shoal legacy journaled", Shoal, Legacy, "echo_once"),
+    echo("cluster legacy", Cluster, Legacy, "echo"),
+    echo("cluster modern", Cluster, Modern, "echo"),
+    echo("cluster journaled", Cluster, Legacy, "echo_once"),
+    echo("combined legacy", Combined, Legacy, "echo"),
+    echo("combined journaled", Combined, Legacy, "echo_once"),
+    // Like most real tools, `echo_slowly` takes longer than a call is held. Such a call needs a
+    // stream, and in a cluster two steps in Redis.
+    echo("shoal, 20 ms tool", Shoal, Legacy, "echo_slowly"),
+    echo("cluster, 20 ms tool", Cluster, Legacy, "echo_slowly"),
+    // The same tool as a call and as a task, which shows the price of declaring tasks.
+    echo("shoal modern, 20 ms", Shoal, Modern, "echo_slowly"),
+    echo("cluster modern, 20 ms", Cluster, Modern, "echo_slowly"),
     task("floor, 20 ms task", FLOOR),
-    task("shoal, 20 ms task", Server::Shoal),
-    task("cluster, 20 ms task", Server::Cluster),
+    task("shoal, 20 ms task", Shoal),
+    task("cluster, 20 ms task", Cluster),
     job("floor, 10 events", FLOOR, BURST),
     job("rmcp, 10 events", PEER_STATEFUL, BURST),
-    job("shoal, 10 events", Server::Shoal, BURST),
+    job("shoal, 10 events", Shoal, BURST),
     job("floor, 10 in 10 ms", FLOOR, PACED),
     job("rmcp, 10 in 10 ms", PEER_STATEFUL, PACED),
-    job("shoal, 10 in 10 ms", Server::Shoal, PACED),
+    job("shoal, 10 in 10 ms", Shoal, PACED),
 ];
 
 pub(super) fn cases(peers: &[&'static Peer]) -> Vec<Case> {
@@ -146,7 +115,7 @@ const fn task(name: &'static str, server: Server) -> Case {
     Case {
         name,
         server,
-        mode: Mode::Modern,
+        mode: Modern,
         tool: "echo_slowly",
         work: Work::Task,
     }
@@ -156,7 +125,7 @@ const fn job(name: &'static str, server: Server, work: Work) -> Case {
     Case {
         name,
         server,
-        mode: Mode::Legacy,
+        mode: Legacy,
         tool: "long_job",
         work,
     }

@@ -1,18 +1,17 @@
 use super::row::Row;
 use super::{Options, bar};
-use crate::outcome::{Better, Outcome, Violation};
+use crate::outcome::{Better, Outcome};
 
 pub(super) fn of(mut outcome: Outcome, rows: &[Row], options: &Options) -> Outcome {
-    let parameters = [
-        ("sessions", options.sessions.to_string()),
-        ("seconds", options.duration.as_secs().to_string()),
-        ("warmup", format!("{}ms", options.warmup.as_millis())),
-        ("rounds", options.rounds.to_string()),
-        ("peers", options.peers.names()),
-    ];
-    let parameters = parameters.map(|(name, value)| (name.to_owned(), value));
-    outcome.parameters.extend(parameters);
-    outcome.seconds = options.duration.as_secs_f64();
+    let turns = &options.turns;
+    outcome.parameters(&[
+        ("sessions", &turns.sessions),
+        ("seconds", &turns.seconds),
+        ("warmup", &format!("{}ms", turns.warmup.as_millis())),
+        ("rounds", &turns.rounds),
+        ("peers", &options.peers.names()),
+    ]);
+    outcome.seconds = turns.time().as_secs_f64();
     for row in rows {
         let figures = [
             ("CPU a call", row.cpu_us_per_call, "µs", Better::Lower),
@@ -34,24 +33,14 @@ pub(super) fn of(mut outcome: Outcome, rows: &[Row], options: &Options) -> Outco
         }
         if let Some(redis) = &row.redis {
             let figure = format!("{}: CPU of Redis a call", row.case);
-            outcome.figure(figure, redis.cpu_us_per_call, "µs", Better::Lower);
+            outcome.lower(figure, redis.cpu_us_per_call, "µs");
         }
-        if row.calls == 0 {
-            outcome.violations.push(Violation {
-                what: format!("{}: no answers", row.case),
-                count: 1,
-                example: "not one call was answered while it was measured".to_owned(),
-            });
-        }
-        for (what, count) in [("wrong answers", row.wrong), ("failed calls", row.failed)] {
-            if count > 0 {
-                outcome.violations.push(Violation {
-                    what: format!("{}: {what}", row.case),
-                    count,
-                    example: row.examples.first().cloned().unwrap_or_default(),
-                });
-            }
-        }
+        let (case, silent) = (row.case, u64::from(row.calls == 0));
+        let example = "not one call was answered while it was measured";
+        outcome.violation(format!("{case}: no answers"), silent, example);
+        let example = row.examples.first().map_or("", String::as_str);
+        outcome.violation(format!("{case}: wrong answers"), row.wrong, example);
+        outcome.violation(format!("{case}: failed calls"), row.failed, example);
     }
     outcome.verdicts = bar::verdicts(rows);
     outcome

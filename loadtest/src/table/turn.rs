@@ -7,11 +7,13 @@ use anyhow::Context;
 use super::Options;
 use super::case::{BEHIND_GATEWAYS, Case, Server, Work};
 use crate::connection::Goodbye;
-use crate::drive::{self, Call, POLL_INTERVAL_MS, Plan};
+use crate::drive::{self, Call, Plan};
+use crate::load::call::{Echo, POLL_INTERVAL_MS};
+use crate::load::mix::Kind;
 use crate::mcp::client::Client;
 use crate::peers::{Peer, Variant};
 use crate::report::RunReport;
-use crate::servers::cluster::redis::Redis;
+use crate::servers::Running;
 use crate::servers::cluster::{Cluster, Shape};
 use crate::servers::spawned::{Environment, Spawned};
 use crate::target::Target;
@@ -32,7 +34,7 @@ pub(super) async fn turn(
     options: &Options,
     progress: impl Fn(&str),
 ) -> anyhow::Result<Turn> {
-    if options.shoal.is_none()
+    if options.turns.shoal.is_none()
         && matches!(
             case.server,
             Server::Shoal | Server::Cluster | Server::Combined
@@ -44,7 +46,7 @@ pub(super) async fn turn(
     let Server::Peer(peer, _) = case.server else {
         return measuring.await;
     };
-    let limit = options.warmup + options.duration + PEER_TIMEOUT;
+    let limit = options.turns.warmup + options.turns.time() + PEER_TIMEOUT;
     let why = match tokio::time::timeout(limit, measuring).await {
         Ok(Ok(turn)) => return Ok(turn),
         Ok(Err(error)) => format!("{error:#}"),
@@ -58,7 +60,7 @@ pub(super) async fn turn(
 }
 
 async fn measure(case: &Case, options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Turn> {
-    let server = Running::start(case, options)?;
+    let server = start(case, options)?;
     if !has_tool(server.url(), case).await? {
         return Ok(Turn::LeftOut(format!(
             "the server has no tool {}",
@@ -66,79 +68,41 @@ async fn measure(case: &Case, options: &Options, progress: impl Fn(&str)) -> any
         )));
     }
     let plan = Plan {
-        url: server.url().to_owned(),
-        mode: case.mode,
-        authorization: None,
-        stateless: false,
-        sessions: options.sessions,
-        warmup: options.warmup,
-        duration: options.duration,
-        least_calls: LEAST_CALLS_OF_A_SESSION * options.sessions as u64,
+        least_calls: LEAST_CALLS_OF_A_SESSION * options.turns.sessions as u64,
         call: Call {
-            progress: match case.work {
-                Work::Echo | Work::Task => None,
-                Work::Job(progress) => Some(progress),
+            kind: match case.work {
+                Work::Echo => Kind::Payload(32),
+                Work::Job(job) => Kind::Progress(job),
+                Work::Task => Kind::Task,
             },
-            as_task: case.work == Work::Task,
-            ..Call::echo(case.tool, 32)
+            echo: Echo::by(case.tool),
         },
-        pids: server.pids(),
-        redis: server.redis(),
+        ..options.turns.plan(&server, case.mode)
     };
     let report = drive::run(&plan, progress).await?;
     Ok(Turn::Measured(Box::new(report)))
 }
 
-enum Running {
-    One(Spawned),
-    Many(Cluster),
-    Both(Spawned, Spawned),
-}
-
-impl Running {
-    fn start(case: &Case, options: &Options) -> anyhow::Result<Self> {
-        let core = options.cores.map(|cores| cores.server);
-        let shoal = || options.shoal.as_deref().context("no shoal binary");
-        let peers = options.peers.directory.as_path();
-        let environment = environment(case);
-        Ok(match case.server {
-            Server::Own(arguments) => Self::One(Spawned::own(arguments, core)?),
-            Server::Shoal => Self::One(Spawned::shoal(shoal()?, core, &environment)?),
-            Server::Cluster => Self::Many(Cluster::start(shoal()?, core, &environment)?),
-            Server::Combined => {
-                let shape = Shape::combined(&environment);
-                Self::Many(Cluster::start_as(shoal()?, core, &shape)?)
-            }
-            Server::Peer(peer, variant) if variant.is_gateway => {
-                let behind = Spawned::own(BEHIND_GATEWAYS, core)?;
-                let gateway = start_peer(peer, variant, peers, Some(&behind.url), core)?;
-                Self::Both(gateway, behind)
-            }
-            Server::Peer(peer, variant) => Self::One(start_peer(peer, variant, peers, None, core)?),
-        })
-    }
-
-    fn url(&self) -> &str {
-        match self {
-            Self::One(server) | Self::Both(server, _) => &server.url,
-            Self::Many(cluster) => &cluster.url,
+fn start(case: &Case, options: &Options) -> anyhow::Result<Running> {
+    let core = options.cores.map(|cores| cores.server);
+    let shoal = || options.turns.shoal.as_deref().context("no shoal binary");
+    let peers = options.peers.directory.as_path();
+    let environment = environment(case);
+    Ok(match case.server {
+        Server::Own(arguments) => Running::One(Spawned::own(arguments, core)?),
+        Server::Shoal => Running::One(Spawned::shoal(shoal()?, core, &environment)?),
+        Server::Cluster => Running::Many(Cluster::start(shoal()?, core, &environment)?),
+        Server::Combined => {
+            let shape = Shape::combined(&environment);
+            Running::Many(Cluster::start_as(shoal()?, core, &shape)?)
         }
-    }
-
-    fn pids(&self) -> Vec<u32> {
-        match self {
-            Self::One(server) => vec![server.pid()],
-            Self::Many(cluster) => cluster.pids(),
-            Self::Both(gateway, server) => vec![gateway.pid(), server.pid()],
+        Server::Peer(peer, variant) if variant.is_gateway => {
+            let behind = Spawned::own(BEHIND_GATEWAYS, core)?;
+            let gateway = start_peer(peer, variant, peers, Some(&behind.url), core)?;
+            Running::Both(gateway, behind)
         }
-    }
-
-    fn redis(&self) -> Option<Redis> {
-        match self {
-            Self::One(_) | Self::Both(..) => None,
-            Self::Many(cluster) => Some(cluster.redis),
-        }
-    }
+        Server::Peer(peer, variant) => Running::One(start_peer(peer, variant, peers, None, core)?),
+    })
 }
 
 fn start_peer(

@@ -2,34 +2,31 @@
 
 use std::cmp::Reverse;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, timeout};
 
-use crate::connection::Goodbye;
-use crate::failover::timeline::{histogram, quantile};
+use crate::arrivals::{self, Pool};
 use crate::failure::Failure;
 use crate::mcp::Mode;
-use crate::mcp::client::Client;
 use crate::mcp::tools::echo;
 use crate::target::Target;
+use crate::times;
 
 const SLOWEST: usize = 5;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 struct Way {
-    target: Target,
-    mode: Mode,
+    pool: Pool,
     /// `echo` in the modern era. In the legacy era `echo_once`, which must not be repeated.
     tool: &'static str,
-    idle: Mutex<Vec<Client>>,
 }
 
 pub(super) struct Good {
     ways: Vec<Arc<Way>>,
-    every: Duration,
+    rate: f64,
 }
 
 #[derive(Default)]
@@ -58,12 +55,8 @@ impl fmt::Display for Took {
 impl Good {
     pub(super) fn new(targets: &[Target], rate: f64) -> Self {
         let way = |target: &Target, mode, tool| {
-            Arc::new(Way {
-                target: target.clone(),
-                mode,
-                tool,
-                idle: Mutex::default(),
-            })
+            let pool = Pool::new(target.clone(), mode);
+            Arc::new(Way { pool, tool })
         };
         let ways = targets.iter().flat_map(|target| {
             [
@@ -71,44 +64,34 @@ impl Good {
                 way(target, Mode::Legacy, "echo_once"),
             ]
         });
-        Self {
-            ways: ways.collect(),
-            every: Duration::from_secs_f64(1.0 / rate),
-        }
+        let ways = ways.collect();
+        Self { ways, rate }
     }
 
     pub(super) async fn work(&self, time: Duration) -> Worked {
-        let (mut calls, mut worked, mut times) = (JoinSet::new(), Worked::default(), Vec::new());
-        let mut note = |ended: Result<Took, Failure>| match ended {
-            Ok(took) => times.push(took),
-            Err(failure) => {
-                worked.failed += 1;
-                worked.first_failure.get_or_insert(failure.to_string());
+        let (began, count) = (Instant::now(), AtomicUsize::new(0));
+        let call = |due: Instant| {
+            let turn = count.fetch_add(1, Ordering::Relaxed);
+            let way = Arc::clone(&self.ways[turn % self.ways.len()]);
+            async move {
+                let time = way.call(due).await?;
+                let (mode, at) = (way.pool.mode(), due - began);
+                Ok(Took { time, mode, at })
             }
         };
-        let (began, mut count) = (Instant::now(), 0);
-        let (mut due, until) = (began, began + time);
-        while due < until {
-            sleep_until(due).await;
-            let way = Arc::clone(&self.ways[count % self.ways.len()]);
-            calls.spawn(async move {
-                way.call(due).await.map(|time| Took {
-                    time,
-                    mode: way.mode,
-                    at: due - began,
-                })
-            });
-            while let Some(Ok(ended)) = calls.try_join_next() {
-                note(ended);
+        let ended: Vec<Result<Took, Failure>> = arrivals::spread(self.rate, time, call).await;
+        let (mut times, mut worked) = (Vec::new(), Worked::default());
+        worked.calls = ended.len() as u64;
+        for ended in ended {
+            match ended {
+                Ok(took) => times.push(took),
+                Err(failure) => {
+                    worked.failed += 1;
+                    worked.first_failure.get_or_insert(failure.to_string());
+                }
             }
-            due += self.every;
-            count += 1;
         }
-        while let Some(Ok(ended)) = calls.join_next().await {
-            note(ended);
-        }
-        worked.calls = count as u64;
-        worked.p99 = quantile(&histogram(times.iter().map(|took| took.time)), 0.99);
+        worked.p99 = times::quantile(&times::of(times.iter().map(|took| took.time)), 0.99);
         times.sort_unstable_by_key(|took| Reverse(took.time));
         times.truncate(SLOWEST);
         worked.slowest = times;
@@ -119,20 +102,12 @@ impl Good {
 impl Way {
     async fn call(&self, due: Instant) -> Result<Duration, Failure> {
         let called = async {
-            let idle = self.idle().pop();
-            let mut client = match idle {
-                Some(client) => client,
-                None => Client::open(&self.target, self.mode, Goodbye::Reset).await?,
-            };
+            let mut client = self.pool.take().await?;
             echo(&mut client, self.tool, "well").await?;
-            self.idle().push(client);
+            self.pool.give_back(client);
             Ok(due.elapsed())
         };
         let called = timeout(PATIENCE, called).await;
         called.unwrap_or_else(|_| Err(Failure::transport("a call", "no answer in time")))
-    }
-
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Client>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

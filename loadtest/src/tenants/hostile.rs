@@ -117,7 +117,6 @@ impl One {
     async fn go_on(mut self, deed: Deed, after: Duration, pace: Duration) {
         sleep(after).await;
         loop {
-            self.tally.attempt();
             if let Err(failure) = self.attempt(deed).await {
                 self.tally.failed(&failure);
                 self.client = None;
@@ -366,7 +365,7 @@ impl One {
     async fn client(&mut self, mode: Mode, able: &'static str) -> Result<&mut Client, Failure> {
         let client = match self.client.take() {
             Some(client) => client,
-            None => Client::open_able(&self.target, mode, Goodbye::Reset, able).await?,
+            None => Client::open_with(None, &self.target, mode, Goodbye::Reset, able).await?,
         };
         Ok(self.client.insert(client))
     }

@@ -3,25 +3,26 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::outcome::Outcome;
+use crate::scenario::Finished;
+
 /// Maximum ratio of the good tenant's p99 to its baseline.
 pub(super) const SLOWER: f64 = 3.0;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub(super) struct Memory {
     pub(super) process: String,
-    pub(super) idle_kib: u64,
     pub(super) most_kib: u64,
     pub(super) bound_kib: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub(super) struct Row {
     pub(super) item: String,
     pub(super) held: u64,
     pub(super) setting: String,
     /// The limit of all processes together.
     pub(super) limit: u64,
-    pub(super) attempts: u64,
     pub(super) refused: String,
     pub(super) baseline: Duration,
     pub(super) beside: Duration,
@@ -78,7 +79,20 @@ impl Row {
     }
 }
 
-pub(crate) struct Table(pub(super) Vec<Row>);
+/// The rows, and the outcome, which alone is written as JSON.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(super) struct Table {
+    #[serde(skip)]
+    pub(super) rows: Vec<Row>,
+    pub(super) outcome: Outcome,
+}
+
+impl Finished for Table {
+    fn is_correct(&self) -> bool {
+        self.outcome.is_correct()
+    }
+}
 
 impl fmt::Display for Table {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -87,7 +101,7 @@ impl fmt::Display for Table {
             "| item | held at most | may hold | refused | good p99, baseline → beside | × | failed | RSS at most / bound | CPU/s |\n\
              |---|--:|---|---|--:|--:|--:|---|---|"
         )?;
-        for row in &self.0 {
+        for row in &self.rows {
             let ms = |time: Duration| time.as_secs_f64() * 1e3;
             write!(
                 out,
@@ -119,7 +133,7 @@ impl fmt::Display for Table {
             }
             writeln!(out, " | {:.2} → {:.2} |", row.cpu[0], row.cpu[1])?;
         }
-        Ok(())
+        write!(out, "\n{}", self.outcome)
     }
 }
 
@@ -135,7 +149,6 @@ mod tests {
             held: 1,
             setting: "limits.sessions_per_principal".to_owned(),
             limit: 2,
-            attempts: 3,
             refused: "-".to_owned(),
             baseline: Duration::from_millis(10),
             beside: Duration::from_millis(29),
@@ -146,7 +159,6 @@ mod tests {
             cpu: [0.1, 0.2],
             memory: vec![Memory {
                 process: "edge 1".to_owned(),
-                idle_kib: 10,
                 most_kib: 100,
                 bound_kib: 100,
             }],

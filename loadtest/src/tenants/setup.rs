@@ -2,8 +2,8 @@
 
 use anyhow::Context as _;
 use http::HeaderValue;
-use sha2::{Digest as _, Sha256};
 
+use crate::mcp::{bearer, token_entry};
 use crate::servers::spawned::Environment;
 
 /// A principal's share is at most half of a node's limit.
@@ -64,14 +64,10 @@ impl Tokens {
         let mut all: Environment = settings
             .map(|&(name, value)| (name, value.to_owned()))
             .collect();
-        let entry = |name: &str, token: &str| {
-            let digest: String = Sha256::digest(token)
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect();
-            format!(r#"{{name="{name}",sha256="{digest}"}}"#)
-        };
-        let entries = [entry("good", &self.good), entry("hostile", &self.hostile)];
+        let entries = [
+            token_entry("good", &self.good),
+            token_entry("hostile", &self.hostile),
+        ];
         all.push(("SHOAL_AUTH__MODE", "tokens".to_owned()));
         all.push(("SHOAL_AUTH__TOKENS", format!("[{}]", entries.join(","))));
         for setting in changed {
@@ -84,8 +80,4 @@ impl Tokens {
         }
         Ok(all)
     }
-}
-
-fn bearer(token: &str) -> HeaderValue {
-    HeaderValue::from_str(&format!("Bearer {token}")).expect("hexadecimal digits")
 }

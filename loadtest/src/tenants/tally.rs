@@ -8,7 +8,6 @@ use crate::failure::Failure;
 pub(super) struct Tally {
     held: AtomicU64,
     most: AtomicU64,
-    attempts: AtomicU64,
     refused: Mutex<BTreeMap<String, u64>>,
 }
 
@@ -31,16 +30,8 @@ impl Tally {
         self.most.fetch_max(held, Ordering::Relaxed);
     }
 
-    pub(super) fn attempt(&self) {
-        self.attempts.fetch_add(1, Ordering::Relaxed);
-    }
-
     pub(super) fn most(&self) -> u64 {
         self.most.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn attempts(&self) -> u64 {
-        self.attempts.load(Ordering::Relaxed)
     }
 
     pub(super) fn refused(&self, status: u16, text: &str) {

@@ -3,12 +3,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
+#[path = "../common/mod.rs"]
+mod common;
 mod run;
 mod server;
 
 use std::process::Output;
 
-use run::{figure, file, latency, load, load_until, loadtest, said};
+use common::{figure, file, said};
+use run::{latency, load, load_until, loadtest};
 use serde_json::Value;
 use server::Fault;
 

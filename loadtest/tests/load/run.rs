@@ -1,22 +1,13 @@
-use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use crate::common::{LOADTEST, file, said};
 use crate::server::{self, Fault};
 
 pub(crate) async fn loadtest(arguments: Vec<String>) -> Output {
-    let run = move || {
-        Command::new(env!("CARGO_BIN_EXE_loadtest"))
-            .args(arguments)
-            .output()
-            .unwrap()
-    };
+    let run = move || Command::new(LOADTEST).args(arguments).output().unwrap();
     tokio::task::spawn_blocking(run).await.unwrap()
-}
-
-pub(crate) fn file(name: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("loadtest-{}-{name}", std::process::id()))
 }
 
 pub(crate) async fn load(fault: Fault, mode: &str, more: &str) -> (Output, Option<Value>) {
@@ -56,22 +47,6 @@ async fn load_for(time: &str, fault: Fault, mode: &str, more: &str) -> (Output, 
         ran,
         written.map(|text| serde_json::from_slice(&text).unwrap()),
     )
-}
-
-pub(crate) fn said(ran: &Output) -> String {
-    let (out, err) = (
-        String::from_utf8_lossy(&ran.stdout),
-        String::from_utf8_lossy(&ran.stderr),
-    );
-    format!("{out}\n{err}")
-}
-
-pub(crate) fn figure(result: &Value, name: &str) -> f64 {
-    let figures = result["figures"].as_array().unwrap();
-    let figure = figures.iter().find(|figure| figure["name"] == name);
-    figure.unwrap_or_else(|| panic!("no {name} in {figures:?}"))["value"]
-        .as_f64()
-        .unwrap()
 }
 
 /// Returns the count and the third quartile of the latency `name`.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::Echo;
 use crate::failure::Failure;
-use crate::mcp::answer::{check_text, quote};
+use crate::mcp::answer::{check_text, parse};
 use crate::mcp::client::Client;
 
 const KEEP_MS: u64 = 60_000;
@@ -30,18 +30,20 @@ struct Task {
 }
 
 pub(super) async fn call(client: &mut Client, echo: &Echo, text: &str) -> Result<(), Failure> {
-    let params = format!(
-        r#""name":"{}","arguments":{{"{}":"{text}"}},"task":{{"ttl":{KEEP_MS}}}"#,
-        echo.tool, echo.argument
-    );
-    let created: Created = client.request("tools/call", None, &params, read).await?;
+    let (params, expected) = echo.call(text);
+    let params = format!(r#"{params},"task":{{"ttl":{KEEP_MS}}}"#);
+    let created: Created = client
+        .request("tools/call", None, &params, |it| parse(it))
+        .await?;
     let mut task = created.task;
     let id = serde_json::Value::from(task.task_id.as_str());
     let params = format!(r#""taskId":{id}"#);
     while task.status == "working" {
         let pause = task.poll_interval.map_or(PAUSE, Duration::from_millis);
         tokio::time::sleep(pause.min(LONGEST_PAUSE)).await;
-        let polled: Task = client.request("tasks/get", None, &params, read).await?;
+        let polled: Task = client
+            .request("tasks/get", None, &params, |it| parse(it))
+            .await?;
         if polled.task_id != task.task_id {
             return Err(Failure::Wrong(format!(
                 "asked for task {id}, was told of {}",
@@ -56,15 +58,9 @@ pub(super) async fn call(client: &mut Client, echo: &Echo, text: &str) -> Result
             task.status
         )));
     }
-    let expected = format!("{}{text}", echo.prefix);
     client
         .request("tasks/result", None, &params, |result| {
             check_text(result, &expected)
         })
         .await
-}
-
-fn read<T: for<'a> Deserialize<'a>>(result: &str) -> Result<T, Failure> {
-    serde_json::from_str(result)
-        .map_err(|cause| Failure::Wrong(format!("{cause} in {}", quote(result))))
 }

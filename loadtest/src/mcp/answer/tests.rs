@@ -1,4 +1,5 @@
 use super::{Message, check_text};
+use crate::failure::Failure;
 
 const RESULT: &str = r#"{"content":[{"type":"text","text":"a\"b"}],"isError":false}"#;
 
@@ -18,7 +19,7 @@ fn other_results_do_not_pass() {
         r#"{}"#,
     ] {
         assert!(
-            check_text(result, "x").unwrap_err().is_wrong_answer(),
+            matches!(check_text(result, "x"), Err(Failure::Wrong(_))),
             "{result}"
         );
     }
@@ -30,7 +31,7 @@ fn a_response_to_another_request_is_wrong() {
     let message = Message::parse(&text).unwrap();
     assert!(message.is_response());
     assert_eq!(message.result_of(7).unwrap(), RESULT);
-    assert!(message.result_of(8).unwrap_err().is_wrong_answer());
+    assert!(matches!(message.result_of(8), Err(Failure::Wrong(_))));
 }
 
 #[test]

@@ -5,7 +5,7 @@ const STEPS: usize = 4;
 
 fn progress(step: impl std::fmt::Display) -> String {
     format!(
-        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":"t","progress":{step},"total":4}}}}"#
+        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":9,"progress":{step},"total":4}}}}"#
     )
 }
 
@@ -14,7 +14,7 @@ fn answer() -> String {
 }
 
 fn violations(messages: &[String]) -> Vec<Violation> {
-    let mut check = CallCheck::new(9, "t".to_owned(), STEPS, Some("done".to_owned()));
+    let mut check = CallCheck::new(9, STEPS, Some("done".to_owned()));
     for message in messages {
         check.message(message);
     }

@@ -1,53 +1,43 @@
 //! Each query uses Redis' inline protocol on a new connection.
 
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::TcpStream;
+use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Context;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Redis {
-    pub(super) port: u16,
-}
+/// A Redis server, by its address.
+#[derive(Debug, Clone)]
+pub(crate) struct Redis(pub(crate) String);
 
 impl Redis {
-    pub(crate) fn address(self) -> String {
-        format!("127.0.0.1:{}", self.port)
-    }
-
-    /// Counts since the start of Redis (`INFO commandstats`). Leaves out `INFO` and `QUIT`, which this program's own
-    /// queries send.
-    pub(crate) fn commands(self) -> anyhow::Result<Vec<(String, u64)>> {
+    /// Returns how often each command has run since Redis started (`INFO commandstats`). Leaves out `INFO` and
+    /// `QUIT`, which this program's own queries send.
+    pub(crate) fn commands(&self) -> anyhow::Result<Vec<(String, u64)>> {
         let text = self.ask("INFO commandstats")?;
         Ok(text.lines().filter_map(command_count).collect())
     }
 
-    pub(crate) fn cpu(self) -> anyhow::Result<Duration> {
+    /// Returns the CPU time of Redis since its start.
+    pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
         cpu(&self.ask("INFO cpu")?).context("Redis did not say what it has taken")
     }
 
-    pub(crate) fn keys(self, pattern: &str) -> anyhow::Result<Vec<String>> {
+    pub(crate) fn keys(&self, pattern: &str) -> anyhow::Result<Vec<String>> {
         Ok(values(&self.ask(&format!("KEYS {pattern}"))?))
     }
 
-    /// Returns the bytes of the data, and the number of keys.
-    pub(crate) fn size(self) -> anyhow::Result<(u64, u64)> {
-        let memory = self.ask("INFO memory")?;
-        let used = memory
-            .lines()
-            .find_map(|line| line.strip_prefix("used_memory:"));
-        let used = used.and_then(|used| used.parse().ok());
-        let keys = self.ask("DBSIZE")?;
-        let keys = keys.lines().find_map(|line| line.strip_prefix(':'));
-        let keys = keys.and_then(|keys| keys.parse().ok());
-        used.zip(keys).context("Redis did not say how full it is")
+    /// Returns the bytes of the data.
+    pub(crate) fn used_memory(&self) -> anyhow::Result<u64> {
+        used_memory(&self.ask("INFO memory")?).context("Redis did not say how full it is")
     }
 
-    fn ask(self, question: &str) -> anyhow::Result<String> {
-        let mut redis = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))?;
+    fn ask(&self, question: &str) -> anyhow::Result<String> {
+        let redis = TcpStream::connect(&self.0);
+        let mut redis = redis.with_context(|| format!("no answer from Redis at {}", self.0))?;
         redis.set_read_timeout(Some(TIMEOUT))?;
         redis.write_all(format!("{question}\r\nQUIT\r\n").as_bytes())?;
         let mut text = String::new();
@@ -62,11 +52,17 @@ fn command_count(line: &str) -> Option<(String, u64)> {
     (name != "info" && name != "quit").then(|| (name.to_owned(), calls))
 }
 
+fn number<T: FromStr>(info: &str, name: &str) -> Option<T> {
+    let line = info.lines().find_map(|line| line.strip_prefix(name));
+    line?.trim().parse().ok()
+}
+
+fn used_memory(info: &str) -> Option<u64> {
+    number(info, "used_memory:")
+}
+
 fn cpu(info: &str) -> Option<Duration> {
-    let seconds = |name: &str| -> Option<f64> {
-        let line = info.lines().find_map(|line| line.strip_prefix(name));
-        line?.trim().parse().ok()
-    };
+    let seconds = |name: &str| number::<f64>(info, name);
     Duration::try_from_secs_f64(seconds("used_cpu_sys:")? + seconds("used_cpu_user:")?).ok()
 }
 
@@ -86,7 +82,7 @@ fn values(answer: &str) -> Vec<String> {
 mod tests {
     use std::time::Duration;
 
-    use super::{command_count, cpu, values};
+    use super::{command_count, cpu, used_memory, values};
 
     #[test]
     fn cpu_time_is_read() {
@@ -94,6 +90,13 @@ mod tests {
             "# CPU\r\nused_cpu_sys:1.25\r\nused_cpu_user:2.5\r\nused_cpu_sys_children:9.0\r\n";
         assert_eq!(cpu(info), Some(Duration::from_millis(3750)));
         assert_eq!(cpu("-LOADING\r\n"), None);
+    }
+
+    #[test]
+    fn redis_says_what_it_uses() {
+        let info = "# Memory\r\nused_memory:1048576\r\nused_memory_human:1.00M\r\n";
+        assert_eq!(used_memory(info), Some(1_048_576));
+        assert_eq!(used_memory("-ERR"), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use serde::Serialize;
 
 use super::{EchoResult, TextContent};
-use crate::drive::POLL_INTERVAL_MS;
+use crate::load::call::POLL_INTERVAL_MS;
 
 const ID: &str = "task-";
 

@@ -7,8 +7,9 @@ use http::HeaderValue;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::Echo;
 use crate::failure::Failure;
-use crate::mcp::answer::{check_text, quote};
+use crate::mcp::answer::{check_text, parse, quote};
 use crate::mcp::client::Client;
 
 pub(crate) const POLL_INTERVAL_MS: u64 = 100;
@@ -40,14 +41,11 @@ struct Running {
     pause: Duration,
 }
 
-/// If the server answers without a task, repeats the call.
-pub(super) async fn call(
-    client: &mut Client,
-    tool: &HeaderValue,
-    params: &str,
-    expected: &str,
-) -> Result<(), Failure> {
-    let mut running = begin(client, tool, params, expected).await?;
+/// Makes a call, and polls its task. If the server answers directly instead of with a task, repeats
+/// the call.
+pub(super) async fn call(client: &mut Client, echo: &Echo, text: &str) -> Result<(), Failure> {
+    let (params, expected) = echo.call(text);
+    let mut running = begin(client, &echo.header()?, &params, &expected).await?;
     let name = HeaderValue::from_str(&running.id)
         .map_err(|_| Failure::Wrong(format!("no header can name task {:?}", running.id)))?;
     let params = format!(
@@ -58,7 +56,7 @@ pub(super) async fn call(
         tokio::time::sleep(running.pause.min(LONGEST_PAUSE)).await;
         let got = client
             .request("tasks/get", Some(&name), &params, |result| {
-                ended(result, &running.id, expected)
+                ended(result, &running.id, &expected)
             })
             .await?;
         match got {
@@ -113,11 +111,6 @@ fn ended(result: &str, id: &str, expected: &str) -> Result<Option<Running>, Fail
             quote(result)
         ))),
     }
-}
-
-fn parse<'a, T: Deserialize<'a>>(result: &'a str) -> Result<T, Failure> {
-    serde_json::from_str(result)
-        .map_err(|cause| Failure::Wrong(format!("{cause} in {}", quote(result))))
 }
 
 impl From<Task<'_>> for Running {
