@@ -1,13 +1,8 @@
 mod compare;
-mod html;
 mod number;
 mod page;
-mod plot;
 mod read;
-mod scale;
-mod table;
 
-use std::fmt;
 use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
@@ -37,33 +32,16 @@ pub(crate) struct Compare {
     html: Option<PathBuf>,
 }
 
-pub(crate) struct Written {
-    path: PathBuf,
-    results: usize,
-    violations: usize,
-}
-
-impl fmt::Display for Written {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            out,
-            "{}: {} results, {} kinds of violations in them",
-            self.path.display(),
-            self.results,
-            self.violations
-        )
-    }
-}
-
-pub(crate) fn report(arguments: &Report) -> anyhow::Result<Written> {
+pub(crate) fn report(arguments: &Report) -> anyhow::Result<String> {
     let results = read::all(&arguments.results)?;
-    write(&arguments.output, &page::of_results(&results))?;
+    write(&arguments.output, &page::page(None, &results)?)?;
     let violations = results.iter().map(|named| named.outcome.violations.len());
-    Ok(Written {
-        path: arguments.output.clone(),
-        results: results.len(),
-        violations: violations.sum(),
-    })
+    Ok(format!(
+        "{}: {} results, {} kinds of violations in them",
+        arguments.output.display(),
+        results.len(),
+        violations.sum::<usize>()
+    ))
 }
 
 pub(crate) fn compare(arguments: &Compare) -> anyhow::Result<Comparison> {
@@ -74,7 +52,7 @@ pub(crate) fn compare(arguments: &Compare) -> anyhow::Result<Comparison> {
     );
     let comparison = Comparison::of(&results);
     if let Some(path) = &arguments.html {
-        write(path, &page::of_comparison(&comparison, &results))?;
+        write(path, &page::page(Some(&comparison), &results)?)?;
     }
     Ok(comparison)
 }

@@ -1,39 +1,44 @@
 use std::fmt;
 
+use serde::Serialize;
+
 use super::number::{quantile, short, time_us};
 use super::read::Named;
-use crate::outcome::{Better, Figure, Outcome};
+use crate::outcome::{Better, Outcome};
 
 /// Below this relative difference, two values count as the same.
 const SAME: f64 = 0.02;
 
 const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Comparison {
-    pub(super) names: Vec<String>,
-    pub(super) rows: Vec<Row>,
+    #[serde(skip)]
+    names: Vec<String>,
+    /// A head, and a line for each row.
+    lines: Vec<Vec<String>>,
     /// The name, and the value in each result.
-    pub(super) differing: Vec<(String, Vec<String>)>,
+    differing: Vec<(String, Vec<String>)>,
+    #[serde(skip)]
     violations: Vec<usize>,
 }
 
 #[derive(Debug)]
-pub(super) struct Row {
-    pub(super) name: String,
+struct Row {
+    name: String,
     /// `None` if a result lacks the value.
-    pub(super) values: Vec<Option<String>>,
-    pub(super) against_first: Vec<Option<Against>>,
+    values: Vec<Option<String>>,
+    against_first: Vec<Option<Against>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Against {
-    pub(super) ratio: f64,
-    pub(super) judgement: Judgement,
+struct Against {
+    ratio: f64,
+    judgement: Judgement,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Judgement {
+enum Judgement {
     Better,
     Worse,
     Same,
@@ -41,7 +46,7 @@ pub(super) enum Judgement {
 }
 
 impl Judgement {
-    pub(super) fn word(self) -> &'static str {
+    fn word(self) -> &'static str {
         match self {
             Self::Better => "better",
             Self::Worse => "worse",
@@ -54,66 +59,17 @@ impl Judgement {
 impl Comparison {
     pub(super) fn of(results: &[Named]) -> Self {
         let outcomes: Vec<&Outcome> = results.iter().map(|named| &named.outcome).collect();
-        let mut rows = Vec::new();
-        for name in names(&outcomes, |outcome| {
-            outcome.figures.iter().map(|figure| &figure.name)
-        }) {
-            let find = |outcome: &&Outcome| {
-                outcome
-                    .figures
-                    .iter()
-                    .find(|figure| figure.name == name)
-                    .cloned()
-            };
-            let figures: Vec<Option<Figure>> = outcomes.iter().map(find).collect();
-            let better = figures
-                .iter()
-                .flatten()
-                .next()
-                .map_or(Better::Neither, |figure| figure.better);
-            let text = |figure: &Figure| {
-                format!("{} {}", short(figure.value), figure.unit)
-                    .trim_end()
-                    .to_owned()
-            };
-            let texts = figures
-                .iter()
-                .map(|figure| figure.as_ref().map(text))
-                .collect();
-            let values: Vec<Option<f64>> = figures
-                .iter()
-                .map(|figure| figure.as_ref().map(|figure| figure.value))
-                .collect();
-            rows.push(row(name, texts, &values, better));
-        }
-        for name in names(&outcomes, |outcome| {
-            outcome.latencies.iter().map(|latency| &latency.name)
-        }) {
-            for at in QUANTILES {
-                let find = |outcome: &&Outcome| {
-                    let latency = outcome
-                        .latencies
-                        .iter()
-                        .find(|latency| latency.name == name)?;
-                    let pair = latency
-                        .quantiles_us
-                        .iter()
-                        .find(|(quantile, _)| *quantile == at)?;
-                    (latency.count > 0).then_some(pair.1)
-                };
-                let values: Vec<Option<f64>> = outcomes.iter().map(find).collect();
-                let texts = values.iter().map(|value| value.map(time_us)).collect();
-                rows.push(row(
-                    format!("{name}, {}", quantile(at)),
-                    texts,
-                    &values,
-                    Better::Lower,
-                ));
-            }
-        }
+        let names: Vec<String> = results.iter().map(|named| named.name.clone()).collect();
+        let values: Vec<Vec<Value>> = outcomes.iter().map(|outcome| values(outcome)).collect();
+        let all = distinct(values.iter().flatten().map(|value| &value.name));
+        let row = |name: &&String| {
+            let of = |one: &Vec<Value>| one.iter().find(|value| value.name == **name).cloned();
+            row(name, &values.iter().map(of).collect::<Vec<_>>())
+        };
+        let rows: Vec<Row> = all.iter().map(row).collect();
         Self {
-            names: results.iter().map(|named| named.name.clone()).collect(),
-            rows,
+            lines: lines(&names, &rows),
+            names,
             differing: differing(&outcomes),
             violations: outcomes
                 .iter()
@@ -127,14 +83,46 @@ impl Comparison {
     }
 }
 
-fn names<'a, I: Iterator<Item = &'a String>>(
-    outcomes: &[&'a Outcome],
-    of: impl Fn(&'a Outcome) -> I,
-) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for name in outcomes.iter().flat_map(|outcome| of(outcome)) {
-        if !names.contains(name) {
-            names.push(name.clone());
+#[derive(Debug, Clone)]
+struct Value {
+    name: String,
+    value: f64,
+    text: String,
+    better: Better,
+}
+
+/// Returns the figures and some quantiles of the latencies.
+fn values(outcome: &Outcome) -> Vec<Value> {
+    let figures = outcome.figures.iter().map(|figure| Value {
+        name: figure.name.clone(),
+        value: figure.value,
+        text: format!("{} {}", short(figure.value), figure.unit)
+            .trim_end()
+            .to_owned(),
+        better: figure.better,
+    });
+    let measured = outcome.latencies.iter().filter(|latency| latency.count > 0);
+    let quantiles = measured.flat_map(|latency| {
+        let asked = |(at, _): &&(f64, f64)| QUANTILES.contains(at);
+        latency
+            .quantiles_us
+            .iter()
+            .filter(asked)
+            .map(move |&(at, us)| Value {
+                name: format!("{}, {}", latency.name, quantile(at)),
+                value: us,
+                text: time_us(us),
+                better: Better::Lower,
+            })
+    });
+    figures.chain(quantiles).collect()
+}
+
+fn distinct<'a>(all: impl Iterator<Item = &'a String>) -> Vec<&'a String> {
+    let mut names = Vec::new();
+    for name in all {
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
     names
@@ -145,10 +133,14 @@ fn differing(outcomes: &[&Outcome]) -> Vec<(String, Vec<String>)> {
         |outcome: &Outcome, name: &str| outcome.parameters.get(name).cloned().unwrap_or_default();
     let scenarios = outcomes.iter().map(|outcome| outcome.scenario.clone());
     let scenario: (String, Vec<String>) = ("scenario".to_owned(), scenarios.collect());
-    let all = names(outcomes, |outcome| outcome.parameters.keys());
+    let all = distinct(
+        outcomes
+            .iter()
+            .flat_map(|outcome| outcome.parameters.keys()),
+    );
     let values = all.into_iter().map(|name| {
-        let values: Vec<String> = outcomes.iter().map(|outcome| of(outcome, &name)).collect();
-        (name, values)
+        let values: Vec<String> = outcomes.iter().map(|outcome| of(outcome, name)).collect();
+        (name.clone(), values)
     });
     std::iter::once(scenario)
         .chain(values)
@@ -156,15 +148,17 @@ fn differing(outcomes: &[&Outcome]) -> Vec<(String, Vec<String>)> {
         .collect()
 }
 
-fn row(name: String, texts: Vec<Option<String>>, values: &[Option<f64>], better: Better) -> Row {
-    let first = values.first().copied().flatten();
-    let others = values.iter().skip(1);
+fn row(name: &str, values: &[Option<Value>]) -> Row {
+    let first = values.first().and_then(Option::as_ref);
+    let against = |value: &Option<Value>| {
+        let (first, value) = (first?, value.as_ref()?);
+        Some(against(first.value, value.value, first.better))
+    };
+    let text = |value: &Option<Value>| value.as_ref().map(|value| value.text.clone());
     Row {
-        name,
-        values: texts,
-        against_first: others
-            .map(|value| Some(against(first?, (*value)?, better)))
-            .collect(),
+        name: name.to_owned(),
+        values: values.iter().map(text).collect(),
+        against_first: values.iter().skip(1).map(against).collect(),
     }
 }
 
@@ -190,27 +184,31 @@ impl fmt::Display for Against {
     }
 }
 
+fn lines(names: &[String], rows: &[Row]) -> Vec<Vec<String>> {
+    let mut head = vec![String::new(), names[0].clone()];
+    for name in &names[1..] {
+        head.extend([name.clone(), format!("over {}", names[0])]);
+    }
+    let line = |row: &Row| {
+        let value = |index: usize| row.values[index].clone().unwrap_or_else(|| "–".to_owned());
+        let mut line = vec![row.name.clone(), value(0)];
+        for (index, against) in row.against_first.iter().enumerate() {
+            line.push(value(index + 1));
+            line.push(against.map_or_else(String::new, |against| against.to_string()));
+        }
+        line
+    };
+    std::iter::once(head).chain(rows.iter().map(line)).collect()
+}
+
 impl fmt::Display for Comparison {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut lines = vec![Vec::new(), vec![String::new(), self.names[0].clone()]];
-        for name in &self.names[1..] {
-            lines[1].extend([name.clone(), format!("over {}", self.names[0])]);
-        }
-        lines.remove(0);
-        for row in &self.rows {
-            let value = |index: usize| row.values[index].clone().unwrap_or_else(|| "–".to_owned());
-            let mut line = vec![row.name.clone(), value(0)];
-            for (index, against) in row.against_first.iter().enumerate() {
-                line.push(value(index + 1));
-                line.push(against.map_or_else(String::new, |against| against.to_string()));
-            }
-            lines.push(line);
-        }
+        let lines = &self.lines;
         let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
         let widths: Vec<usize> = (0..lines[0].len())
             .map(|column| width(column).unwrap_or(0))
             .collect();
-        for line in &lines {
+        for line in lines {
             let mut text = String::new();
             for (place, (cell, width)) in line.iter().zip(&widths).enumerate() {
                 let cell = match place {

@@ -1,13 +1,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
+use serde::Serialize;
 use serde_json::Value;
 
-use super::table;
 use crate::outcome::{FORMAT, Outcome};
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub(super) struct Named {
     /// The file's name, with its folder if the name is not unique.
     pub(super) name: String,
@@ -38,15 +38,10 @@ fn stem(path: &Path) -> String {
 fn one(path: &Path) -> anyhow::Result<Outcome> {
     let text = fs::read_to_string(path).context("it cannot be read")?;
     let value: Value = serde_json::from_str(&text).context("it is no JSON")?;
-    let Some(format) = value.get("format") else {
-        if let Some(outcome) = table::outcome(&value) {
-            return Ok(outcome);
-        }
-        bail!(
-            "it has no \"format\": only what `load`, `table` and the scenarios that end alike write with --json can be \
-             used, not what `run`, `resume` and `telemetry` write"
-        );
-    };
+    let format = value.get("format").context(
+        "it has no \"format\": only what `load`, `table` and the scenarios that end alike write with --json can be used, \
+         not what `run`, `resume` and `telemetry` write",
+    )?;
     ensure!(
         format == FORMAT,
         "its format is {format}, and this program reads {FORMAT:?}: use the program that wrote it, or measure again"

@@ -41,15 +41,9 @@ fn what_one_result_lacks_is_shown_as_missing_and_not_judged() {
     b.outcome.scenario = "idle".to_owned();
     let comparison = Comparison::of(&[a, b]);
     let text = comparison.to_string();
-    assert_eq!(comparison.rows.len(), 3);
-    assert_eq!(
-        comparison.rows[0].against_first[0].map(|against| against.ratio),
-        Some(0.5)
-    );
-    assert!(
-        comparison.rows[1].against_first[0].is_none()
-            && comparison.rows[2].against_first[0].is_none()
-    );
+    assert_eq!(comparison.lines.len(), 4);
+    assert_eq!(comparison.lines[1][3], "0.50 × better");
+    assert!(comparison.lines[2][3].is_empty() && comparison.lines[3][3].is_empty());
     assert!(text.contains("0.50 × better"), "{text}");
     assert!(text.contains("NOT ALIKE: mode is a | b"), "{text}");
     assert!(
