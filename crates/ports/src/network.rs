@@ -3,6 +3,9 @@ use std::str::FromStr;
 
 use ipnet::IpNet;
 
+/// Bits of `::ffff:` before the IPv4 address.
+const MAPPED_PREFIX: u8 = 96;
+
 /// A network such as `10.0.0.0/8`, or one address such as `::1`.
 ///
 /// IPv4-mapped IPv6 addresses count as IPv4.
@@ -35,7 +38,8 @@ impl FromStr for Network {
         let canonical = network.addr().to_canonical();
         if canonical != network.addr() {
             return Err(format!(
-                "{text:?} is an IPv4-mapped network: write it with the IPv4 address {canonical}"
+                "{text:?} is an IPv4-mapped network: write {}",
+                without_mapping(canonical, network.prefix_len())
             ));
         }
         // In `10.1.2.3/8`, the author may mean one address.
@@ -46,6 +50,16 @@ impl FromStr for Network {
             ));
         }
         Ok(Self(network))
+    }
+}
+
+/// Returns the IPv4 form of an IPv4-mapped network.
+fn without_mapping(address: IpAddr, prefix: u8) -> String {
+    match IpNet::new(address, prefix.saturating_sub(MAPPED_PREFIX)) {
+        Ok(network) if network.prefix_len() < network.max_prefix_len() => {
+            network.trunc().to_string()
+        }
+        _ => address.to_string(),
     }
 }
 
@@ -84,8 +98,10 @@ mod tests {
             ("fd00::/129", "fd00::/8"),
             ("10.0.0.1/8", "10.0.0.0/8 or 10.0.0.1"),
             ("fd00::1/8", "fd00::/8 or fd00::1"),
-            ("::ffff:10.0.0.0/104", "10.0.0.0"),
-            ("::ffff:10.0.0.1", "10.0.0.1"),
+            ("::ffff:10.0.0.0/104", "write 10.0.0.0/8"),
+            ("::ffff:10.1.2.3/104", "write 10.0.0.0/8"),
+            ("::ffff:0.0.0.0/96", "write 0.0.0.0/0"),
+            ("::ffff:10.0.0.1", "write 10.0.0.1"),
         ] {
             let told = wrong.parse::<Network>().unwrap_err();
             assert!(told.contains(remedy), "{wrong}: {told}");
