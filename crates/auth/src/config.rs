@@ -31,9 +31,9 @@ settings! {
     pub struct Auth {
         /// How Shoal identifies callers.
         pub mode: AuthMode = AuthMode::None,
-        /// Bearer tokens. Two tokens may name one principal, so that you can rotate them.
+        /// Bearer tokens. To rotate, let two tokens name one principal.
         pub tokens: Vec<Token> = Vec::new(),
-        /// TOML file with more `[[tokens]]`, read again on change. If the file is unreadable, the old tokens stay.
+        /// TOML file with more `[[tokens]]`, read again on change. An unreadable file changes nothing.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub tokens_file: Option<PathBuf> = None,
         /// Allows `mode = "none"` beyond loopback. Everyone who reaches the address can then call every tool.
@@ -43,32 +43,32 @@ settings! {
         pub resource: String = String::new(),
         /// Authorization servers for `mode = "oauth"`.
         pub issuers: Vec<Issuer> = Vec::new(),
-        /// Scopes that every request needs. Without them, Shoal answers `403`.
+        /// Scopes that every request needs; else Shoal answers `403`.
         pub required_scopes: Vec<String> = Vec::new(),
         /// Scopes that Shoal tells clients; by default `required_scopes`.
         pub scopes_supported: Vec<String> = Vec::new(),
-        /// Further scopes that calls of a tool need, by the tool's name.
+        /// Further scopes that calls need, by the tool's name.
         pub tool_scopes: BTreeMap<String, Vec<String>> = BTreeMap::new(),
-        /// For each broad scope, the scopes that it includes, such as `{ admin = ["files:write"] }`.
+        /// Scopes that broad scopes include, such as `{ admin = ["files:write"] }`.
         pub implied_scopes: BTreeMap<String, Vec<String>> = BTreeMap::new(),
-        /// Whether tokens may be bound to a client's key (DPoP).
+        /// Tokens bound to a client's key (DPoP).
         pub dpop: Dpop = Dpop::Off,
-        /// Maximum bytes of remembered DPoP proofs (about 24 each, for three minutes). Each principal may use up to a
-        /// quarter of the bytes that are still free.
+        /// Maximum bytes of remembered DPoP proofs (about 24 each, for three minutes). A principal may use up to a
+        /// quarter of the free bytes.
         pub dpop_bytes: usize = 64 << 20,
         /// Tolerated clock difference to authorization servers and clients.
         pub clock_skew: Period = Period::seconds(60),
         /// How often Shoal fetches the issuers' keys. A token with an unknown key causes an early fetch.
         pub keys_refresh: Period = Period::seconds(15 * 60),
-        /// Minimum time between two early fetches of an issuer's keys.
+        /// Minimum time between early fetches from one issuer.
         pub keys_interval: Period = Period::seconds(30),
-        /// How long Shoal uses an issuer's old keys while the issuer is unreachable.
+        /// How long Shoal uses the old keys of an unreachable issuer.
         pub keys_stale: Period = Period::seconds(24 * 3600),
-        /// Maximum time for an authorization server's answer.
+        /// Time limit of an authorization server's answer.
         pub request_timeout: Period = Period::seconds(10),
-        /// Maximum bytes of the cached claims of tokens.
+        /// Maximum bytes of tokens' cached claims.
         pub cached_bytes: usize = 32 << 20,
-        /// How long Shoal trusts a verified token. A revoked token or key still works for this time.
+        /// How long Shoal trusts a verified token, even if it is revoked.
         pub cached_for: Period = Period::seconds(60),
         /// Maximum bytes of an access token.
         pub token_bytes: usize = 16 << 10,
@@ -79,12 +79,12 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AuthMode {
-    /// All callers are one principal, only on loopback or with `allow_anonymous`.
+    /// One principal for all, only on loopback or with `allow_anonymous`.
     #[default]
     None,
-    /// Callers send one of your bearer tokens.
+    /// By your bearer tokens.
     Tokens,
-    /// Callers send access tokens of the `issuers`.
+    /// By access tokens of the `issuers`.
     OAuth,
 }
 
@@ -92,7 +92,7 @@ pub enum AuthMode {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with name and sha256")]
 pub struct Token {
-    /// Principal that the token identifies. `shoal-console` and `anonymous` are reserved.
+    /// Principal. `shoal-console` and `anonymous` are reserved.
     pub name: String,
     /// Hexadecimal SHA-256 of the token, from `shoal config hash-token`.
     pub sha256: TokenHash,
@@ -102,11 +102,11 @@ pub struct Token {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Dpop {
-    /// Shoal refuses bound tokens.
+    /// Shoal refuses them.
     #[default]
     Off,
-    /// Bound tokens need a proof.
+    /// They need a proof.
     Accepted,
-    /// Shoal accepts only bound tokens.
+    /// Shoal accepts no others.
     Required,
 }

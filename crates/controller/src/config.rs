@@ -21,14 +21,13 @@ settings! {
     pub struct KubernetesConfig {
         /// Namespaces that the controller watches; `["*"]` is all. The controller needs rights in each.
         pub namespaces: Vec<String> = Vec::new(),
-        /// Kinds of objects that become pools: `"service"` (Services with the label `shoal.dev/server: "true"`),
-        /// `"mcp-lifecycle-operator"` (`MCPServer` of `mcp.x-k8s.io`) and `"toolhive"` (`MCPServer` of
-        /// `toolhive.stacklok.dev`).
+        /// Objects that become pools: `"service"` (label `shoal.dev/server: "true"`), `"mcp-lifecycle-operator"`
+        /// (`MCPServer` of `mcp.x-k8s.io`), `"toolhive"` (`MCPServer` of `toolhive.stacklok.dev`).
         pub kinds: Vec<Kind> = Kind::ALL.to_vec(),
         /// DNS domain of the cluster.
         pub cluster_domain: String = "cluster.local".to_owned(),
-        /// Lets objects name a Secret with a token (`shoal.dev/token-secret`), if the Secret has the label
-        /// `shoal.dev/token: "true"`.
+        /// Lets objects name a Secret with a token (`shoal.dev/token-secret`), if it has the label `shoal.dev/token:
+        /// "true"`.
         pub tokens: bool = false,
         /// How often the controller reads the tokens.
         pub tokens_every: Period = Period::seconds(60),
@@ -42,11 +41,11 @@ settings! {
         pub secret: String = "shoal-discovered".to_owned(),
         /// Directory where workers mount the Secret.
         pub directory: PathBuf = "/run/shoal/discovered".into(),
-        /// Name of the Lease that the active controller holds.
+        /// Lease that the active controller holds.
         pub lease: String = "shoal-controller".to_owned(),
         /// How long a dead controller's Lease blocks other controllers, at least 1s.
         pub lease_duration: Period = Period::seconds(15),
-        /// Pause before the controller tries a missing kind again.
+        /// Pause before the controller looks for a missing kind again.
         pub retry: Period = Period::seconds(30),
     }
 }

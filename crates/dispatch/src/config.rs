@@ -15,9 +15,9 @@ settings! {
     pub struct Config {
         /// Name and version that the server reports. By default those of the only pool, or `shoal`.
         pub server_info: Option<ServerInfo> = None,
-        /// Instructions for models, instead of the pools' instructions.
+        /// Instructions for models, instead of the pools'.
         pub instructions: Option<String> = None,
-        /// Items on a page of a list.
+        /// Items on a list's page.
         pub page_size: usize = 1000,
         /// How long modern clients may cache lists, unless the backend sets a shorter time.
         pub list_ttl: Duration = Duration::from_secs(60),
@@ -37,7 +37,7 @@ settings! {
         pub settle_within: Duration = Duration::ZERO,
         /// Checks arguments against a tool's `inputSchema` before Shoal sends the call to a worker.
         pub validate_arguments: bool = true,
-        /// Maximum steps (about one value each) to check a call's arguments. Shoal refuses calls that need more.
+        /// Maximum steps (about one per value) to check a call's arguments. Shoal refuses calls that need more.
         pub validation_steps: u64 = 10_000_000,
         /// Maximum workers that Shoal offers a call to before the call fails.
         pub start_attempts: usize = 3,
@@ -50,7 +50,7 @@ settings! {
         /// How long a circuit breaker stays open at first. Each failed trial doubles this time. Shoal subtracts up to
         /// half of the time at random.
         pub circuit_open: Duration = Duration::from_secs(1),
-        /// Maximum time for which a circuit breaker stays open.
+        /// Maximum time that a circuit breaker stays open.
         pub circuit_open_max: Duration = Duration::from_secs(30),
         /// Maximum `InputRequiredResult`s in one call of a legacy client.
         pub max_rounds: u32 = 16,
@@ -129,9 +129,9 @@ pub enum Affinity {
     /// Each call goes to the less busy of two workers.
     #[default]
     None,
-    /// All calls go to one worker, for servers that keep state in their process. Other workers stand by.
+    /// All calls, for servers with state in their process. Other workers stand by.
     All,
-    /// The calls of a legacy session go to one worker, and so do a principal's modern calls.
+    /// Calls of a legacy session, or a principal's modern calls.
     Session,
     /// Calls with the same value of this argument go to one worker. Calls without the argument go to any worker.
     Key(String),
@@ -142,13 +142,12 @@ pub enum Affinity {
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Arguments")]
 pub enum ArgumentPolicy {
-    /// Shoal lets three mismatches through: a string for another type, a number for an `enum` of strings, an unknown
-    /// member. Shoal refuses all others.
+    /// Passes strings for other types, numbers for an `enum` of strings, and unknown members; refuses the rest.
     #[default]
     Pass,
-    /// Shoal reads such strings as JSON and removes unknown members, if the arguments then match; if not, as `pass`.
+    /// Reads such strings as JSON and removes unknown members, if the arguments then match; else as `pass`.
     Coerce,
-    /// Shoal refuses every mismatch.
+    /// Refuses every mismatch.
     Strict,
 }
 
@@ -163,13 +162,13 @@ impl ArgumentPolicy {
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Durability")]
 pub enum DurabilityPolicy {
-    /// Tools that have neither `readOnlyHint` nor `idempotentHint`.
+    /// Without `readOnlyHint` and `idempotentHint`.
     #[default]
     Auto,
-    /// No tools: Shoal treats all as safe to repeat.
+    /// None: Shoal treats all as safe to repeat.
     #[serde(rename = "never")]
     NoTool,
-    /// All tools.
+    /// All.
     #[serde(rename = "always")]
     AllTools,
 }
@@ -178,9 +177,9 @@ pub enum DurabilityPolicy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheScope {
-    /// Any caller may use the cached copy.
+    /// Any caller.
     Public,
-    /// Only the same principal may use the cached copy.
+    /// Only the same principal.
     Private,
 }
 
@@ -188,11 +187,11 @@ pub enum CacheScope {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerInfo {
-    /// Name of the server for programs.
+    /// Name for programs.
     pub name: String,
     /// Version of the server.
     pub version: String,
-    /// Name of the server for people.
+    /// Name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Purpose of the server.

@@ -88,7 +88,7 @@ pub(crate) const LONGEST_FILE: u64 = 16 << 20;
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct Settings {
-    /// Where clients and operators connect.
+    /// Ports for clients and operators.
     pub server: Server,
     /// Name, roles, store and lease.
     pub node: Node,
@@ -104,7 +104,7 @@ pub struct Settings {
     /// Where Shoal sends requests ([more](backends.md#where-requests-may-go)). Hosts that your configuration does not
     /// name need public addresses.
     pub outbound: OutboundConfig,
-    /// How the server describes itself and its lists.
+    /// The server's description and lists.
     pub catalog: Catalog,
     /// Limits of one node. With authentication, some also apply to each principal. Shoal refuses requests beyond them
     /// until there is room.
@@ -125,12 +125,11 @@ pub struct Settings {
     pub pools: BTreeMap<String, Pool>,
     /// Pools that Shoal finds itself, for example in [Kubernetes](kubernetes-servers.md).
     pub discovery: Discovery,
-    /// The log on standard error.
+    /// Log on standard error.
     pub logging: Logging,
-    /// Exports to your collector ([telemetry](telemetry.md)). Without a collector, `/metrics` on the admin port
-    /// remains.
+    /// Exports to your collector ([telemetry](telemetry.md)). Without one, `/metrics` on the admin port remains.
     pub telemetry: Telemetry,
-    /// The [audit trail](audit.md). The trail is off without `file` and `otlp`.
+    /// [Audit trail](audit.md). It needs `file` or `otlp`.
     pub audit: Audit,
     /// SIGHUP reloads the configuration file. Quotas and pools change at once; the rest needs a
     /// [restart](operations.md#changing-the-configuration).

@@ -5,19 +5,19 @@ use serde::{Deserialize, Serialize};
 use shoal_ports::{Network, settings};
 
 settings! {
-    /// Where Shoal may send requests ([more](backends.md#where-requests-may-go)). Hosts in your configuration are
-    /// reachable. Hosts that others name need public addresses.
+    /// Where Shoal may send requests ([more](backends.md#where-requests-may-go)).
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     #[schemars(rename = "Outbound")]
     pub struct OutboundConfig {
         /// Networks that Shoal may send requests to, whoever names the host, such as `["10.0.0.0/8", "fd00::/8"]`.
+        /// Shoal refuses a network with bits after its prefix.
         pub allow: Vec<String> = Vec::new(),
-        /// Hosts that your configuration names may have private and loopback addresses. If false, list their networks
-        /// in `allow`, or write the address instead of the name.
+        /// Lets hosts that your configuration names have private and loopback addresses. If false, list their networks
+        /// in `allow`, or write addresses instead of names.
         pub named_may_be_private: bool = true,
-        /// Uses the proxies in `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`. Shoal then checks only hosts that are
-        /// written as addresses.
+        /// Uses the proxies in `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`. Shoal then checks only hosts written as
+        /// addresses.
         pub proxy_from_environment: bool = false,
     }
 }

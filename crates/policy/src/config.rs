@@ -8,18 +8,17 @@ use serde::{Deserialize, Deserializer, Serialize};
 use shoal_ports::{Period, settings};
 
 settings! {
-    /// Access to tools, prompts and resources ([policy](policy.md)). Without rules, every caller may use everything.
-    /// With rules, Shoal denies all that no rule allows.
+    /// Access to tools, prompts and resources ([policy](policy.md)).
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct PolicyConfig {
-        /// The rules. A deny rule wins over an ask rule, and an ask rule wins over an allow rule.
+        /// Rules. Deny wins over ask, and ask over allow.
         pub rules: Vec<Rule> = Vec::new(),
-        /// TOML file with more `[[rules]]`, or `rules = []`, equal on all edges and session nodes. Shoal reads it again
-        /// when it changes. If it is unusable, the old rules stay.
+        /// TOML file with more `[[rules]]`, or `rules = []`, equal on all edges and session nodes, read again on
+        /// change. An unusable file changes nothing.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub file: Option<PathBuf> = None,
-        /// How often Shoal checks the policy file for changes.
+        /// How often Shoal checks the file for changes.
         pub reread: Period = Period::seconds(5),
     }
 }
@@ -36,21 +35,21 @@ pub struct RulesFile {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with name and effect")]
 pub struct Rule {
-    /// Name of the rule in logs and in `shoal policy test`.
+    /// Name in logs and `shoal policy test`.
     pub name: String,
     /// Effect of the rule.
     pub effect: Effect,
     /// CEL condition that must be true, such as `claims.department == "finance"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
-    /// Principals to which the rule applies.
+    /// Principals.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "not_empty"
     )]
     pub principals: Vec<String>,
-    /// Scopes of which the caller must have one.
+    /// Scopes, of which the caller needs one.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -78,7 +77,7 @@ pub struct Rule {
         deserialize_with = "not_empty"
     )]
     pub prompts: Vec<String>,
-    /// URIs of resources, and resource templates as they are written.
+    /// URIs of resources; templates as written.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -92,7 +91,7 @@ pub struct Rule {
         deserialize_with = "not_empty"
     )]
     pub methods: Vec<String>,
-    /// The tool must have all of these hints. A rule with hints applies only to tools.
+    /// Hints, of which the tool needs all. The rule then applies only to tools.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -120,11 +119,11 @@ where
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
-    /// Callers may use the tool, prompt, resource or method.
+    /// Callers may use what matches.
     Allow,
-    /// Shoal hides and refuses the tool, prompt, resource or method.
+    /// Shoal hides and refuses what matches.
     Deny,
-    /// Shoal asks the user before each call of the tool.
+    /// Shoal asks the user before each call of a tool.
     Ask,
 }
 

@@ -11,12 +11,12 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     #[schemars(rename = "Limits")]
     pub struct NodeLimits {
-        /// Maximum connections. Further ones wait in the operating system. If the process may open fewer files, the
-        /// limit is lower, and Shoal logs a warning.
+        /// Maximum connections. Further ones wait in the operating system. If the process may open fewer files, Shoal
+        /// lowers the limit and logs a warning.
         pub connections: usize = 100_000,
-        /// Maximum concurrent requests of one HTTP/2 connection.
+        /// Maximum concurrent requests of an HTTP/2 connection.
         pub requests_per_connection: u32 = 256,
-        /// Maximum requests in progress, including those whose answer is still a running stream.
+        /// Maximum requests in progress, including open answer streams.
         pub requests: usize = 16_384,
         /// For each principal: maximum requests in progress.
         pub requests_per_principal: usize = 4_096,
@@ -26,17 +26,17 @@ settings! {
         pub header_bytes: usize = 32 << 10,
         /// Maximum bytes of a client's message.
         pub body_bytes: usize = 4 << 20,
-        /// Maximum total bytes of unanswered client messages, counting those over 16 KiB. Must be at least
-        /// `body_bytes`. Without room, a message waits briefly before Shoal refuses it.
+        /// Maximum bytes of unanswered client messages over 16 KiB each; at least `body_bytes`. Without room, a message
+        /// waits briefly before Shoal refuses it.
         pub bodies_in_flight_bytes: usize = 64 << 20,
         /// For each principal: maximum total bytes of unanswered client messages over 16 KiB.
         pub bodies_in_flight_bytes_per_principal: usize = 16 << 20,
-        /// Maximum bytes of answers and events over 16 KiB each that wait to be read. At the limit, Shoal drops answers
-        /// that made no progress for a second, longest-stalled first. If that frees too little, Shoal drops the new answer.
+        /// Maximum unread bytes of answers and events over 16 KiB each. At the limit, Shoal drops answers that stalled
+        /// for a second, longest-stalled first, or else the new answer.
         pub answers_waiting_bytes: usize = 256 << 20,
         /// For each principal: maximum unread bytes of answers and events over 16 KiB.
         pub answers_waiting_bytes_per_principal: usize = 64 << 20,
-        /// Maximum nesting depth of a client's message.
+        /// Maximum nesting of a client's message.
         pub nesting: usize = 64,
         /// Maximum open streams: GET, HTTP+SSE, WebSocket, `subscriptions/listen`.
         pub streams: usize = 65_536,
@@ -44,21 +44,21 @@ settings! {
         pub streams_per_principal: usize = 1_024,
         /// Maximum resources, or tasks, of one `subscriptions/listen`.
         pub resources_per_listener: usize = 256,
-        /// Maximum changed resources that may wait for one `subscriptions/listen`. Beyond it, Shoal ends the stream.
+        /// Maximum changed resources that wait for one `subscriptions/listen`. Beyond it, Shoal ends the stream.
         pub updates_per_listener: usize = 64,
-        /// Maximum legacy sessions, including passivated sessions.
+        /// Maximum legacy sessions, also passivated ones.
         pub sessions_per_node: usize = 100_000,
         /// For each principal: maximum legacy sessions.
         pub sessions_per_principal: usize = 10_000,
-        /// Maximum requests in flight of one session.
+        /// Maximum requests in flight of a session.
         pub calls_per_session: usize = 64,
-        /// Maximum changes of a session that may wait: log level, subscriptions, batches.
+        /// Maximum waiting changes of a session: log level, subscriptions, batches.
         pub messages_per_session: usize = 256,
-        /// Maximum resource subscriptions of one session.
+        /// Maximum resource subscriptions of a session.
         pub subscriptions_per_session: usize = 1_000,
-        /// Maximum bytes of the URIs that a session subscribes to.
+        /// Maximum bytes of a session's subscribed URIs.
         pub subscription_bytes_per_session: usize = 256 * 1024,
-        /// Maximum stored bytes of sessions and tasks: records, resumable events, journaled calls, results. Beyond it,
+        /// Maximum stored bytes of sessions and tasks, with resumable events, journaled calls and results. Beyond it,
         /// only running calls continue.
         pub stored_bytes: u64 = 4 << 30,
         /// For each principal: maximum stored bytes of sessions and tasks.

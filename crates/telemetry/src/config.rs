@@ -17,19 +17,19 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Telemetry {
-        /// Turns telemetry on. The log does not depend on this. (`OTEL_SDK_DISABLED`)
+        /// Turns telemetry on; the log stays without it. (`OTEL_SDK_DISABLED`)
         pub enabled: bool = true,
         /// URL of your OTLP collector, such as `http://collector:4317`. `https://` trusts the system's authorities.
         /// (`OTEL_EXPORTER_OTLP_ENDPOINT`)
         #[serde(skip_serializing_if = "Option::is_none")]
         pub endpoint: Option<String> = None,
-        /// OTLP protocol of exports. (`OTEL_EXPORTER_OTLP_PROTOCOL`)
+        /// OTLP protocol. (`OTEL_EXPORTER_OTLP_PROTOCOL`)
         pub protocol: Protocol = Protocol::Grpc,
-        /// Headers of exports, such as `authorization`. Shoal keeps their values secret. (`OTEL_EXPORTER_OTLP_HEADERS`)
+        /// Secret headers of exports, such as `authorization`. (`OTEL_EXPORTER_OTLP_HEADERS`)
         pub headers: BTreeMap<String, Secret> = BTreeMap::new(),
         /// Compression of exports. (`OTEL_EXPORTER_OTLP_COMPRESSION`)
         pub compression: Compression = Compression::None,
-        /// Maximum time of an export. (`OTEL_EXPORTER_OTLP_TIMEOUT`, in milliseconds)
+        /// Time limit of an export. (`OTEL_EXPORTER_OTLP_TIMEOUT`, in milliseconds)
         pub timeout: Period = Period::seconds(10),
         /// Service name of the whole deployment. (`OTEL_SERVICE_NAME`)
         pub service_name: String = "shoal".to_owned(),
@@ -39,7 +39,7 @@ settings! {
         pub traces: Traces = Traces::default(),
         /// Export of metrics.
         pub metrics: Metrics = Metrics::default(),
-        /// Export of the lines of `logging.level`.
+        /// Export of the log's lines.
         pub logs: Logs = Logs::default(),
         /// Name of this process, unique within the service.
         #[serde(skip)]
@@ -93,10 +93,10 @@ impl Telemetry {
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "OtlpCompression")]
 pub enum Compression {
-    /// Exports are not compressed.
+    /// Not compressed.
     #[default]
     None,
-    /// Exports have a tenth of the bytes and take twice the processor time.
+    /// A tenth of the bytes, twice the processor time.
     Gzip,
 }
 
@@ -108,7 +108,7 @@ pub enum Protocol {
     /// gRPC, usually port 4317.
     #[default]
     Grpc,
-    /// Protobuf over HTTP, usually port 4318. Write the endpoint without `/v1/traces`.
+    /// Protobuf over HTTP, usually port 4318. Leave `/v1/traces` out of the endpoint.
     Http,
 }
 
@@ -119,10 +119,9 @@ settings! {
     pub struct Traces {
         /// Records spans, if `telemetry.endpoint` is set.
         pub enabled: bool = true,
-        /// Share of traces that Shoal records, 0 to 1. Set it equal on all processes. (`OTEL_TRACES_SAMPLER`,
-        /// `OTEL_TRACES_SAMPLER_ARG`)
+        /// Share of recorded traces, 0 to 1, equal on all processes. (`OTEL_TRACES_SAMPLER`, `OTEL_TRACES_SAMPLER_ARG`)
         pub ratio: f64 = 0.1,
-        /// Whether the client decides on sampling if it sends `traceparent`. (`OTEL_TRACES_SAMPLER`)
+        /// Whether a client's `traceparent` decides on sampling. (`OTEL_TRACES_SAMPLER`)
         pub parent: ParentSampling = ParentSampling::Follow,
         /// Shares for single tools, such as `[{ tool = "pay_*", ratio = 1.0 }]`. The first match counts.
         pub tools: Vec<ToolRatio> = Vec::new(),
@@ -148,13 +147,13 @@ pub enum ParentSampling {
     Ignore,
 }
 
-/// The share of one tool's traces.
+/// One tool's share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct ToolRatio {
     /// Name of the tool.
     pub tool: String,
-    /// Share of the tool's traces that Shoal records, 0 to 1.
+    /// Share of the tool's recorded traces, 0 to 1.
     pub ratio: f64,
 }
 
@@ -167,24 +166,24 @@ settings! {
         pub prometheus: bool = true,
         /// Sends metrics to `telemetry.endpoint`.
         pub otlp: bool = false,
-        /// How often Shoal sends metrics to `telemetry.endpoint`.
+        /// How often Shoal sends metrics.
         pub interval: Period = Period::seconds(15),
-        /// Maximum series of one metric. Shoal counts further series together in one.
+        /// Maximum series of one metric. Shoal counts further ones together in one.
         pub series: usize = 2_000,
     }
 }
 
 settings! {
-    /// Export of the lines of `logging.level`.
+    /// Export of the log's lines.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Logs {
-        /// Sends log lines to `telemetry.endpoint`.
+        /// Sends lines to `telemetry.endpoint`.
         pub otlp: bool = false,
-        /// How many equal lines Shoal logs in `repeats_per`; then one line gives the number of the others. Also applies
-        /// to standard error. For refused requests, Shoal logs one line of each kind. 0 is unlimited.
+        /// Equal lines that Shoal logs in `repeats_per`, also on standard error; then one line counts the others.
+        /// Refused requests get one line of each kind. 0 is unlimited.
         pub repeats: u32 = 100,
-        /// Time in which Shoal counts equal lines for `repeats`.
+        /// Time in which Shoal counts equal lines.
         pub repeats_per: Period = Period::seconds(10),
     }
 }

@@ -38,19 +38,18 @@ pub enum Format {
     /// For people, with colours on terminals.
     #[default]
     Pretty,
-    /// For collectors, with one JSON object per line.
+    /// One JSON object per line.
     Json,
 }
 
 settings! {
-    /// The log on standard error.
+    /// Log on standard error.
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Logging {
-        /// Format of the log's lines.
+        /// Format of lines.
         pub format: Format = Format::default(),
-        /// Least level of the lines (`error`, `warn`, `info`, `debug`, `trace`), or a list such as
-        /// `info,shoal_edge=debug`.
+        /// Least level (`error`, `warn`, `info`, `debug`, `trace`), or a list such as `info,shoal_edge=debug`.
         pub level: String = DEFAULT_FILTER.to_owned(),
     }
 }

@@ -25,29 +25,29 @@ settings! {
         pub aliases: Vec<String> = Vec::new(),
         /// Accepted audiences, of which a token must name one; by default `auth.resource`.
         pub audience: Vec<String> = Vec::new(),
-        /// Claims that hold the audience, by default `aud`. Shoal takes the first claim that the token has. If you list
+        /// Claims that may hold the audience, by default `aud`; the first that the token has counts. If you list
         /// `client_id`, `azp`, `cid` or `appid`, also set `clients`. If the token has `aud`, it must still name one of
         /// `audience` or `clients`.
         pub audience_claims: Vec<String> = Vec::new(),
-        /// Clients whose tokens Shoal accepts (`client_id`, `azp`, `cid` or `appid`); by default all.
+        /// Accepted clients (`client_id`, `azp`, `cid` or `appid`); by default all.
         pub clients: Vec<String> = Vec::new(),
         /// URL of the issuer's keys; by default from the issuer's metadata.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub jwks_url: Option<String> = None,
         /// Accepted signature algorithms.
         pub algorithms: Vec<SigningAlgorithm> = vec![SigningAlgorithm::RS256, SigningAlgorithm::ES256],
-        /// Claims that name the principal, by default `sub`. Shoal takes the first claim that the token has. If that is
-        /// not the first in this list, the principal is `CLAIM:VALUE`. A dot leads into an object.
+        /// Claims that may name the principal, by default `sub`; the first that the token has counts. If you list
+        /// others before it, the principal is `CLAIM:VALUE`. A dot leads into an object.
         pub principal_claims: Vec<String> = Vec::new(),
-        /// Claims that hold scopes (text or list), by default `scope` and `scp`. Shoal adds up the scopes of all. A dot
-        /// leads into an object, such as `realm_access.roles`.
+        /// Claims that hold scopes (text or list), by default `scope` and `scp`, added up. A dot leads into an object,
+        /// such as `realm_access.roles`.
         pub scope_claims: Vec<String> = Vec::new(),
-        /// For each claim, the allowed values, such as `{ hd = ["example.com"] }`. The claim must have one of them.
+        /// Claims that tokens need, each with its allowed values, such as `{ hd = ["example.com"] }`.
         pub required_claims: BTreeMap<String, Vec<String>> = BTreeMap::new(),
         /// PEM file: further trusted authorities.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub authority: Option<PathBuf> = None,
-        /// Allows plain HTTP to an issuer on another machine. Attackers on the network can then make tokens.
+        /// Allows plain HTTP to another machine's issuer. Attackers on the network can then make tokens.
         pub allow_http: bool = false,
         /// Asks the issuer about tokens instead of checking them locally.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,7 +78,7 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table with client_id")]
     pub struct Introspection {
-        /// URL of the introspection endpoint; by default from the issuer's metadata.
+        /// URL for introspection; by default from the issuer's metadata.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub endpoint: Option<String> = None,
         /// Client id of Shoal at the issuer.
@@ -87,7 +87,7 @@ settings! {
         /// File with the client secret for `Authorization: Basic`, read for each request.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub client_secret_file: Option<PathBuf> = None,
-        /// Protocol of the introspection, by default `rfc7662`.
+        /// By default `rfc7662`.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub protocol: Option<Protocol> = None,
         /// Tokens that Shoal asks about, by default `all`. Only one issuer may have `all` or `opaque`.
@@ -103,7 +103,7 @@ pub enum Protocol {
     /// OAuth 2.0 Token Introspection.
     #[default]
     Rfc7662,
-    /// Google's token information, which needs no client.
+    /// Google's, which needs no client.
     TokenInfo,
 }
 
@@ -114,9 +114,9 @@ pub enum AskedTokens {
     /// All tokens.
     #[default]
     All,
-    /// Only JWTs.
+    /// JWTs.
     Jwt,
-    /// Only tokens that are not JWTs.
+    /// Other tokens.
     Opaque,
 }
 

@@ -16,13 +16,13 @@ settings! {
         pub allow: Vec<String> = Vec::new(),
         /// Names that Shoal hides and refuses despite `allow`.
         pub deny: Vec<String> = Vec::new(),
-        /// Names that clients see after `prefix`, by the backend's names: `{ read_file = "read" }`. `*` is an ordinary
-        /// character in this setting, `describe` and `hints`.
+        /// Names that clients see after `prefix`, by the backend's names: `{ read_file = "read" }`. Here, and in
+        /// `describe` and `hints`, `*` is an ordinary character.
         pub rename: BTreeMap<String, String> = BTreeMap::new(),
-        /// Your descriptions, instead of the backend's, by the backend's names.
+        /// Your descriptions instead of the backend's, by the backend's names.
         pub describe: BTreeMap<String, String> = BTreeMap::new(),
-        /// Your annotations, instead of the backend's, such as `{ read_file = { read_only = true } }`. Clients see
-        /// them, and `durability` uses them.
+        /// Your annotations instead of the backend's, such as `{ read_file = { read_only = true } }`. Clients see them,
+        /// and `durability` uses them.
         pub hints: BTreeMap<String, ToolHints> = BTreeMap::new(),
     }
 }
@@ -36,10 +36,10 @@ settings! {
         pub allow: Vec<String> = Vec::new(),
         /// Names that Shoal hides and refuses despite `allow`.
         pub deny: Vec<String> = Vec::new(),
-        /// Names that clients see after `prefix`, by the backend's names: `{ read_file = "read" }`. `*` is an ordinary
-        /// character in this setting, `describe` and `hints`.
+        /// Names that clients see after `prefix`, by the backend's names: `{ read_file = "read" }`. Here, and in
+        /// `describe` and `hints`, `*` is an ordinary character.
         pub rename: BTreeMap<String, String> = BTreeMap::new(),
-        /// Your descriptions, instead of the backend's, by the backend's names.
+        /// Your descriptions instead of the backend's, by the backend's names.
         pub describe: BTreeMap<String, String> = BTreeMap::new(),
     }
 }
@@ -50,7 +50,7 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct ResourceRules {
         /// Offered URIs; if empty, all. Templates, as written (`file:///{path}`), cover their resources. Shoal hides
-        /// and refuses other URIs.
+        /// and refuses others.
         pub allow: Vec<String> = Vec::new(),
         /// URIs that Shoal hides and refuses in [every spelling](backends.md#choose-what-a-server-offers), despite
         /// `allow`.
@@ -70,20 +70,20 @@ settings! {
     }
 }
 
-/// Annotations of one tool. Hints that you do not set keep the backend's value.
+/// A tool's annotations. Unset hints keep the backend's value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table of hints")]
 pub struct ToolHints {
-    /// `readOnlyHint`: the tool changes no data.
+    /// `readOnlyHint`: changes no data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
-    /// `destructiveHint`: the tool may destroy data.
+    /// `destructiveHint`: may destroy data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destructive: Option<bool>,
-    /// `idempotentHint`: a repeated call changes nothing more.
+    /// `idempotentHint`: changes nothing more if repeated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
-    /// `openWorldHint`: the tool reaches beyond its server.
+    /// `openWorldHint`: reaches beyond its server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_world: Option<bool>,
 }

@@ -11,21 +11,21 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Calls {
-        /// Maximum time of a call, including the time that legacy clients take to answer. Then the tool must stop. The
-        /// time of a [task](tasks.md#limits) pauses while the task asks.
+        /// Maximum time of a call, including legacy clients' answers. Then the tool must stop. The time of a
+        /// [task](tasks.md#limits) pauses while the task asks.
         pub timeout: Period = SessionConfig::default().call_timeout.into(),
-        /// Waiting time that Shoal names to refused callers.
+        /// Waiting time that refused callers get.
         pub retry_after: Period = SessionConfig::default().retry_after.into(),
         /// Maximum workers that Shoal offers a call to.
         pub attempts: usize = Dispatch::default().start_attempts,
-        /// After this many failures in a row of one caller's calls of one tool, the worker's circuit breaker opens for
-        /// that caller and tool. 0 turns circuit breakers off.
+        /// Failures in a row of one caller's calls of one tool that open a worker's circuit breaker for both; 0 is
+        /// never.
         pub circuit_failures: u32 = Dispatch::default().circuit_failures,
         /// How long a circuit breaker stays open at first. Each failed trial doubles this time.
         pub circuit_open: Period = Dispatch::default().circuit_open.into(),
-        /// Maximum time for which a circuit breaker stays open.
+        /// Maximum time that a circuit breaker stays open.
         pub circuit_open_max: Period = Dispatch::default().circuit_open_max.into(),
-        /// How long a call waits for a modern client's answers, and how long its `requestState` is valid.
+        /// How long a call waits for a modern client's answers, and its `requestState` is valid.
         pub input_timeout: Period = Dispatch::default().parking_time.into(),
         /// Tolerated clock difference between nodes, for `requestState`.
         pub clock_skew: Period = Dispatch::default().clock_skew.into(),

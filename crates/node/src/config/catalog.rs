@@ -14,17 +14,16 @@ settings! {
         /// Name and version that Shoal reports; by default those of the only pool, or `shoal`.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub server_info: Option<ServerInfo> = None,
-        /// Instructions for models, instead of the pools' instructions.
+        /// Instructions for models, instead of the pools'.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub instructions: Option<String> = None,
-        /// Items on a page of a list.
+        /// Items on a list's page.
         pub page_size: usize = Dispatch::default().page_size,
         /// Delay before Shoal announces a changed list, so that all nodes have it.
         pub announce_after: Period = Period::millis(200),
-        /// How long modern clients may cache the answer to `server/discover`.
+        /// How long modern clients may cache `server/discover`.
         pub discover_ttl: Period = Timing::default().discover_ttl.into(),
-        /// How long modern clients may cache lists (less if the backend says so), and how long Shoal caches the lists
-        /// of each caller.
+        /// How long modern clients may cache lists (less if the backend says so), and Shoal each caller's lists.
         pub list_ttl: Period = Dispatch::default().list_ttl.into(),
         /// Callers that may share cached lists.
         pub list_cache_scope: CacheScope = Dispatch::default().list_cache_scope,
@@ -32,13 +31,12 @@ settings! {
         pub read_ttl: Period = Dispatch::default().read_ttl.into(),
         /// Callers that may share cached resources, unless the backend says otherwise.
         pub read_cache_scope: CacheScope = Dispatch::default().read_cache_scope,
-        /// Offers pools that the configuration does not name. If false, a new pool waits until this node has read the
-        /// file that names the pool, the policy rules and the quotas
-        /// ([reloads](operations.md#changing-the-configuration)).
+        /// Offers pools that the configuration does not name. If false, a pool waits for the file that names it, the
+        /// policy rules and the quotas ([reloads](operations.md#changing-the-configuration)).
         pub unnamed_pools: bool = Dispatch::default().unnamed_pools,
-        /// Checks the arguments of calls against the tool's `inputSchema`.
+        /// Checks calls' arguments against the tool's `inputSchema`.
         pub validate_arguments: bool = Dispatch::default().validate_arguments,
-        /// Maximum steps (about one value each) to check a call's arguments. Shoal refuses calls that need more.
+        /// Maximum steps (about one per value) to check a call's arguments. Shoal refuses calls that need more.
         pub validation_steps: u64 = Dispatch::default().validation_steps,
     }
 }
@@ -47,11 +45,11 @@ settings! {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with name and version")]
 pub struct ServerInfo {
-    /// Name of the server for programs.
+    /// Name for programs.
     pub name: String,
     /// Version of the server.
     pub version: String,
-    /// Name of the server for people.
+    /// Name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Purpose of the server.

@@ -13,7 +13,7 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Cluster {
-        /// gRPC address and port for other processes. If unset, other processes cannot join.
+        /// gRPC address and port for other processes, which cannot join without it.
         #[schemars(with = "Option<String>", extend("format" = listen_address::FORMAT))]
         #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "listen_address::read_some")]
         pub listen: Option<SocketAddr> = None,
@@ -22,25 +22,23 @@ settings! {
         pub advertise: Option<String> = None,
         /// Edge or session nodes (`host:port`) that workers join; one is enough.
         pub join: Vec<String> = Vec::new(),
-        /// Highest protocol version between processes. Before an upgrade to a release with a higher version, set the
-        /// old version here, so that you can go back.
+        /// Highest protocol version between processes. Before an upgrade that raises it, set the old version, so that
+        /// you can go back.
         pub protocol: u32 = LinkConfig::default().max_version,
-        /// How long a new node answers 50301 for unknown tools, prompts and resources, because workers may still join.
-        /// This time ends early when all pools that other nodes know have joined. A pool that left still counts during
-        /// its `linger`.
+        /// How long a new node answers 50301 for unknown tools, prompts and resources. This time ends early when all
+        /// pools that other nodes know, or that `linger`, have joined.
         pub learning: Period = Period::seconds(5),
-        /// How long a request waits for the next owner of its session.
+        /// How long a request waits for its session's next owner.
         pub patience: Period = Period::seconds(30),
-        /// How long a running call waits after the connection to its worker is lost, unless the worker's machine
-        /// reports the process dead.
+        /// How long a running call waits after its worker's connection is lost, unless the worker's machine reports the
+        /// process dead.
         pub rejoin: Period = Period::seconds(5),
-        /// Port where nodes check that a worker's process lives; 0 takes a free one. If a firewall drops packets to
-        /// this port, calls of a dead worker wait for `rejoin`.
+        /// Port where nodes check that a worker's process lives; 0 takes a free one. If a firewall drops packets to it,
+        /// calls of a dead worker wait for `rejoin`.
         pub presence_port: u16 = 0,
-        /// How long a connection between processes may be silent before Shoal closes it.
+        /// Silence after which Shoal closes a connection between processes.
         pub silence: Period = Period::seconds(4),
-        /// Allows `listen` beyond loopback without TLS. Every host that reaches the address can then act as a node or
-        /// worker.
+        /// Allows `listen` beyond loopback without TLS. Every host that reaches it can then act as a node or worker.
         pub insecure: bool = false,
         /// Mutual TLS between processes ([TLS](tls.md)). Without it, connections are plaintext.
         pub tls: ClusterTls = ClusterTls::default(),

@@ -8,10 +8,7 @@ use shoal_rpc::TlsFiles;
 use super::Period;
 
 settings! {
-    /// The certificates that the processes of a cluster show one another ([TLS](tls.md)). With the three files every
-    /// connection between processes is mutual TLS 1.3. Without them it is plaintext, and every host that reaches
-    /// `cluster.listen` can act as a node or worker. Shoal opens the files when the process starts, and reads them
-    /// again while it runs.
+    /// The certificates that the processes of a cluster show one another ([TLS](tls.md)).
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct ClusterTls {
@@ -21,14 +18,14 @@ settings! {
         /// PEM file: unencrypted private key.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub key: Option<PathBuf> = None,
-        /// PEM file: authorities of this cluster's certificates.
+        /// PEM file: authorities of the cluster's certificates.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub authority: Option<PathBuf> = None,
-        /// DNS name that only certificates of this cluster carry. The name need not resolve.
+        /// DNS name that only this cluster's certificates carry. It need not resolve.
         pub name: String = "shoal".to_owned(),
-        /// How often Shoal reads the TLS files again. If they are unusable, the old certificate stays.
+        /// How often Shoal reads the TLS files again. Unusable files change nothing.
         pub reread: Period = Period::seconds(30),
-        /// Also accepts and dials plaintext connections, while you turn TLS on or off.
+        /// Also accepts and dials plaintext, while you turn TLS on or off.
         pub allow_plaintext: bool = false,
     }
 }

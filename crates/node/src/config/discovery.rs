@@ -10,9 +10,8 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Discovery {
-        /// Watched TOML file with at most 2000 more `[pools.<name>]`: only `backend.http` with `url` and a
-        /// `headers_file` in the same directory. The file may be missing. Your configuration's pools win, and Shoal
-        /// leaves out unusable pools.
+        /// Watched TOML file, perhaps missing, with at most 2000 more `[pools.<name>]`: only `backend.http` with `url`
+        /// and a `headers_file` in its directory. Your configuration's pools win. Shoal leaves out unusable pools.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub file: Option<PathBuf> = None,
         /// Settings of `shoal controller`.

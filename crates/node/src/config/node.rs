@@ -12,17 +12,17 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Node {
-        /// Prefix of the node's name, such as the name of its pod. Shoal appends a random part.
+        /// Prefix of the node's name, such as its pod's. Shoal appends a random part.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub name: Option<String> = None,
-        /// Roles of the process: `edge` serves clients, `session` owns legacy sessions, `worker` runs tools.
+        /// `edge` serves clients, `session` owns legacy sessions, `worker` runs tools.
         pub roles: Vec<Role> = Role::ALL.to_vec(),
-        /// Store of sessions, streams and journals. The store `"memory"` ends with the process. To share sessions:
+        /// Store of sessions, streams and journals. `"memory"` ends with the process. To share sessions:
         /// `redis://user:password@host:port`, `rediss://…` (TLS), `redis+cluster://host:port,host:port` or
         /// `redis+sentinel://host:port,host:port/master-name`.
         #[schemars(with = "String")]
         pub store: StoreAddress = StoreAddress::new(MEMORY),
-        /// How long the node owns its sessions after it has renewed its lease.
+        /// How long the node owns its sessions after each renewal of its lease.
         pub lease: Period = Period::seconds(6),
     }
 }

@@ -23,8 +23,7 @@ settings! {
         pub backend: Backend = Backend::default(),
         /// Maximum concurrent calls of each worker.
         pub concurrency: usize = Run::default().concurrency,
-        /// Maximum concurrent calls of one principal at each worker; 0 is unlimited. Without authentication, all
-        /// callers are one principal.
+        /// Maximum concurrent calls of one principal at each worker; 0 is unlimited.
         pub concurrency_per_principal: usize = Run::default().concurrency_per_principal,
         /// Maximum calls that wait for a place. Principals take turns. In a full queue, the principal with the most
         /// calls makes room.
@@ -34,11 +33,10 @@ settings! {
         pub asking: usize = Run::default().asking,
         /// For each principal: maximum calls that wait for clients' answers.
         pub asking_per_principal: usize = Run::default().asking_per_principal,
-        /// How long a call may wait in the queue or for an absent server. (A call that waits for a stdio process may
-        /// wait until its deadline.) Shoal refuses at once a call whose expected wait is above three quarters of this
-        /// time.
+        /// How long a call may wait in the queue or for an absent server (for a stdio process: until its deadline).
+        /// Shoal refuses at once a call whose expected wait exceeds three quarters of this time.
         pub queue_age: Period = Run::default().queue_age.into(),
-        /// Prefix of tool and prompt names, against clashes of pools. Shoal shortens tool names over 64 characters.
+        /// Prefix of tool and prompt names, against clashes. Shoal shortens tool names over 64 characters.
         pub prefix: String = String::new(),
         /// Tools that the pool offers, by the backend's names. Edges and session nodes apply these settings.
         pub tools: ToolRules = ToolRules::default(),
@@ -48,7 +46,7 @@ settings! {
         pub resources: ResourceRules = ResourceRules::default(),
         /// Methods of extensions that the pool offers ([backends](backends.md#extensions)).
         pub methods: MethodRules = MethodRules::default(),
-        /// Which tool calls Shoal journals, so that they run once.
+        /// Tool calls that Shoal journals, so that they run once.
         pub durability: Durability = Durability::default(),
         /// Tools and extension methods, by the backend's names, that are safe to repeat despite `durability`.
         pub repeatable: Vec<String> = Vec::new(),
@@ -59,27 +57,25 @@ settings! {
         pub hold: Option<Period> = None,
         /// How Shoal treats [arguments that do not match](backends.md#arguments-that-do-not-match) the tool's schema.
         pub arguments: ArgumentPolicy = ArgumentPolicy::default(),
-        /// Which calls go to the same worker, as long as the worker accepts them; `{ key = "argument" }` groups calls
-        /// by an argument.
+        /// Calls that go to the same worker while it accepts them; `{ key = "argument" }` groups by an argument.
         pub affinity: Affinity = Affinity::default(),
         /// How long the pool stays listed without workers.
         pub linger: Period = Dispatched::default().linger.into(),
-        /// A pool may have no workers while nobody calls it, and stays listed
-        /// ([scaling to zero](scaling.md#scaling-to-zero)).
+        /// Lets the pool have no workers until it is called; it stays listed ([scaling to
+        /// zero](scaling.md#scaling-to-zero)).
         #[serde(skip_serializing_if = "Option::is_none")]
         pub scale_to_zero: Option<ScaleToZero> = None,
-        /// How long a tool may continue after Shoal has told it to stop.
+        /// How long a tool may continue after Shoal told it to stop.
         pub cancel_grace: Period = Run::default().cancel_grace.into(),
         /// How long workers remember the ids of journaled calls, so that no call runs twice.
         pub call_memory: Period = Run::default().call_memory.into(),
-        /// Maximum ids of journaled calls that a worker remembers. The worker refuses journaled calls from before the
-        /// oldest id.
+        /// Maximum remembered ids of a worker, which refuses journaled calls from before the oldest id.
         pub remembered_calls: usize = Run::default().remembered_calls,
-        /// How long a worker keeps the result of a journaled call, for a session that moves.
+        /// How long a worker keeps a journaled call's result, for a session that moves.
         pub result_retention: Period = Run::default().result_retention.into(),
-        /// Maximum journaled results that a worker keeps.
+        /// Maximum kept results of a worker.
         pub retained_results: usize = Run::default().retained_results,
-        /// Maximum bytes of the journaled results that a worker keeps.
+        /// Maximum bytes of a worker's kept results.
         pub retained_bytes: usize = Run::default().retained_bytes,
     }
 }
@@ -88,11 +84,11 @@ settings! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
-    /// Built-in demo server.
+    /// Demo server.
     Demo,
-    /// Built-in fixtures of the conformance suite.
+    /// Fixtures of the conformance suite.
     Conformance,
-    /// Your program's own server ([Rust](rust.md)). Only workers need it.
+    /// Your program's own server ([Rust](rust.md)), needed only by workers.
     Handler,
     /// An MCP server that speaks over its standard input and output.
     Stdio(Box<StdioConfig>),

@@ -18,15 +18,15 @@ settings! {
         /// PEM file: unencrypted private key.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub key: Option<PathBuf> = None,
-        /// PEM file: authorities that sign client certificates. If set, the port asks clients for a certificate.
+        /// PEM file: authorities of client certificates, which the port then asks for.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub client_authority: Option<PathBuf> = None,
-        /// Whether clients must show a certificate. Shoal always refuses invalid certificates.
+        /// Whether clients need a certificate. Shoal always refuses invalid ones.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub client_certificate: Option<ClientCertificate> = None,
-        /// How often Shoal reads the TLS files again. If they are unusable, the old certificate stays.
+        /// How often Shoal reads the TLS files again. Unusable files change nothing.
         pub reread: Period = Period::seconds(30),
-        /// Maximum time of a TLS handshake, including the wait for a free place (`handshakes`).
+        /// Time limit of a TLS handshake, including its wait at the limit `handshakes`.
         pub handshake_timeout: Period = Period::seconds(10),
         /// Maximum concurrent TLS handshakes. Further connections wait.
         pub handshakes: usize = 256,
@@ -37,9 +37,9 @@ settings! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientCertificate {
-    /// Clients must show a certificate (default).
+    /// Needed (default).
     Required,
-    /// Clients may show a certificate.
+    /// Not needed.
     Optional,
 }
 

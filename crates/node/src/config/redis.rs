@@ -13,18 +13,18 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Redis {
-        /// Prefix of all keys in Redis. Each deployment needs a different one.
+        /// Prefix of all keys. Each deployment needs its own.
         pub prefix: String = "shoal".to_owned(),
-        /// Maximum time of a Redis command.
+        /// Time limit of a command.
         pub response_timeout: Period = Period::seconds(2),
-        /// Maximum time to connect to Redis.
+        /// Time limit to connect.
         pub connect_timeout: Period = Period::seconds(2),
-        /// Maximum Redis commands in flight.
+        /// Maximum commands in flight.
         pub commands: usize = 4096,
-        /// Redis user, if `node.store` names none.
+        /// User name, if `node.store` has none.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub user: Option<String> = None,
-        /// Redis password, if `node.store` has none: `{ file = "…" }`, read for each connection, or `{ value = "…" }`.
+        /// Password, if `node.store` has none: `{ file = "…" }`, read for each connection, or `{ value = "…" }`.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub password: Option<SecretSource> = None,
         /// TLS towards Redis (`rediss://`).
@@ -35,7 +35,7 @@ settings! {
 }
 
 settings! {
-    /// Certificates towards Redis, if `node.store` asks for TLS (`rediss://`). Shoal reads the files again for each connection.
+    /// Certificates towards Redis (`rediss://`). Shoal reads the files again for each connection.
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct RedisTls {
@@ -52,17 +52,17 @@ settings! {
 }
 
 settings! {
-    /// How sentinels are asked for the master, if `node.store` names sentinels.
+    /// Login at the Redis sentinels.
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Sentinel {
-        /// User name at the sentinels.
+        /// User name.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub user: Option<String> = None,
-        /// Password at the sentinels. If unset, Shoal uses the login of the Redis servers.
+        /// Password. If unset, Shoal uses the login of the Redis servers.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub password: Option<SecretSource> = None,
-        /// TLS to the sentinels; by default as to the Redis servers.
+        /// TLS to the sentinels; by default as to Redis.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub tls: Option<bool> = None,
     }

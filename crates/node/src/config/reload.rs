@@ -9,11 +9,11 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Reload {
-        /// Also reloads the configuration file when it changes.
+        /// Also reloads the file when it changes.
         pub watch: bool = false,
-        /// How often Shoal checks the configuration file for changes.
+        /// How often Shoal checks the file for changes.
         pub watch_every: Period = Period::seconds(2),
-        /// How long legacy sessions may keep their old process or server session after a reload changes their pool.
+        /// How long legacy sessions keep their old process or server session after a change of their pool.
         pub sessions: Period = Period::seconds(300),
     }
 }

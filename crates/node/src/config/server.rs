@@ -9,7 +9,7 @@ use shoal_ports::settings;
 use super::{Period, PortTls, SecretSource, listen_address};
 
 settings! {
-    /// Where clients and operators connect.
+    /// Ports for clients and operators.
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Server {
@@ -17,50 +17,48 @@ settings! {
         #[schemars(with = "String", extend("format" = listen_address::FORMAT))]
         #[serde(deserialize_with = "listen_address::read")]
         pub listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8080)),
-        /// Address and port for operators (health, `/status`, `/metrics`, console). Only the console asks for
-        /// credentials, so keep clients away.
+        /// Address and port for operators: health, `/status`, `/metrics`, console. Only the console asks for
+        /// credentials: keep clients away.
         #[schemars(with = "String", extend("format" = listen_address::FORMAT))]
         #[serde(deserialize_with = "listen_address::read")]
         pub admin: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8081)),
         /// Path of the MCP endpoint.
         pub path: String = "/mcp".to_owned(),
-        /// Also serves the HTTP+SSE transport (2024-11-05) on `/sse` and `/messages`.
+        /// Also serves HTTP+SSE (2024-11-05) on `/sse` and `/messages`.
         pub http_sse: bool = true,
-        /// Answers every POST with JSON, for clients that cannot read streams. These clients get no progress, log
-        /// messages or questions.
+        /// Answers every POST with JSON, for clients that cannot read streams. They get no progress, log messages or
+        /// questions.
         pub json_response: bool = false,
         /// Also serves WebSocket on the MCP path (draft SEP-1288).
         pub websocket: bool = false,
-        /// Path prefix that your proxy strips, for the path that Shoal sends to HTTP+SSE clients.
+        /// Path prefix that your proxy strips and HTTP+SSE clients need.
         pub public_base: String = String::new(),
-        /// `Host` names that clients may use; `"*"` allows any. Loopback names always pass. If empty, all names pass,
-        /// unless `listen` is on loopback.
+        /// `Host` names of clients; `"*"` allows any. Loopback names always pass. If empty, all names pass, unless
+        /// `listen` is on loopback.
         pub allowed_hosts: Vec<String> = Vec::new(),
-        /// Origins of web pages that may call; `"*"` allows any. Requests without an `Origin` header pass.
+        /// Origins of web pages that may call; `"*"` allows any. Requests without `Origin` pass.
         pub allowed_origins: Vec<String> = Vec::new(),
         /// Proxies (addresses, networks) whose `X-Forwarded-For` Shoal trusts for address quotas and the audit trail.
-        /// Hosts there can claim any address.
+        /// They can claim any address. Shoal refuses a network with bits after its prefix, such as `10.0.0.1/8`.
         pub trusted_proxies: Vec<String> = Vec::new(),
-        /// `Host` names for operators besides loopback names; `"*"` allows any. If `admin` is not on loopback, IP
+        /// `Host` names of operators besides loopback names; `"*"` allows any. If `admin` is not on loopback, IP
         /// addresses pass too.
         pub admin_hosts: Vec<String> = Vec::new(),
-        /// Console token, at least 16 bytes: `{ file = "…" }` or `{ value = "…" }`. Without a token, the console is
-        /// open only on loopback with empty `admin_hosts`.
+        /// Console token, at least 16 bytes: `{ file = "…" }` or `{ value = "…" }`. Without it, the console is open
+        /// only on loopback with empty `admin_hosts`.
         pub admin_token: Option<SecretSource> = None,
-        /// Operators with their own tokens, named in logs and audit events. With operators, the console asks for a
-        /// token.
+        /// Operators with their own tokens. If set, the console asks for a token.
         pub operators: Vec<Operator> = Vec::new(),
-        /// Operators may call tools in the console, as principal `shoal-console`. If clients need tokens, this needs
+        /// Lets operators call tools in the console, as principal `shoal-console`. If clients need tokens, this needs
         /// `operators` or `admin_token`.
         pub console_calls: bool = true,
-        /// Maximum time for a connection's first byte, and for a request's headers.
+        /// Time limit for a connection's first byte, and for a request's headers.
         pub header_timeout: Period = Period::seconds(75),
-        /// How long an HTTP/1.1 connection may be idle. Set it longer than your load balancer's, or requests are lost.
+        /// How long an HTTP/1.1 connection may be idle. Exceed your load balancer's limit, or requests are lost.
         pub idle_timeout: Period = Period::seconds(620),
-        /// Maximum time for a request's body.
+        /// Time limit for a request's body.
         pub body_timeout: Period = Timing::default().body.into(),
-        /// How long clients may leave data unread. Then Shoal closes the connection (HTTP/2: the stream). Clients can
-        /// resume resumable streams.
+        /// How long clients may leave data unread before Shoal closes the connection (HTTP/2: the stream).
         pub write_timeout: Period = Period::seconds(30),
         /// TLS for clients ([TLS](tls.md)). With `certificate` and `key`, the port serves only TLS.
         pub tls: PortTls = PortTls::default(),
@@ -73,11 +71,11 @@ settings! {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with name, sha256 and role")]
 pub struct Operator {
-    /// Name of the operator in logs and audit events.
+    /// Name in logs and audit events.
     pub name: String,
     /// Hexadecimal SHA-256 of the token, from `shoal config hash-token`.
     pub sha256: TokenHash,
-    /// Permissions of the operator.
+    /// Permissions.
     pub role: OperatorRole,
 }
 
@@ -85,8 +83,8 @@ pub struct Operator {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OperatorRole {
-    /// Can see everything.
+    /// See everything.
     Viewer,
-    /// Can also end sessions, cancel and make calls.
+    /// Also end sessions, cancel and make calls.
     Operator,
 }

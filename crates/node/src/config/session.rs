@@ -20,11 +20,11 @@ settings! {
         pub doze_after: Option<Period> = None,
         /// How often Shoal looks for idle sessions.
         pub sweep_every: Period = SessionConfig::default().sweep_every.into(),
-        /// Maximum bytes of one value that tools keep in a session.
+        /// Maximum bytes of a value that tools keep in a session.
         pub state_value_bytes: usize = SessionConfig::default().state_value_bytes,
-        /// Maximum bytes of all keys and values that tools keep in a session.
+        /// Maximum bytes of all keys and values of a session.
         pub state_bytes: usize = SessionConfig::default().state_bytes,
-        /// Maximum number of values that tools keep in a session; 0 turns them off.
+        /// Maximum values of a session; 0 turns them off.
         pub state_keys: usize = SessionConfig::default().state_keys,
     }
 }

@@ -5,18 +5,16 @@ use shoal_ports::settings;
 use super::Period;
 
 settings! {
-    /// Time limits for the steps of a shutdown. Their sum must stay below the time that your supervisor gives
-    /// (Kubernetes: `terminationGracePeriodSeconds`, 30 s). A second signal ends the process at once.
+    /// Time limits of the steps of a shutdown.
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Shutdown {
         /// How long Shoal still serves after `/readyz` fails, so that load balancers notice.
         pub balancer_delay: Period = Period::ZERO,
-        /// Time limit for telling clients with open streams when to reconnect.
+        /// Time to tell clients with open streams when to reconnect.
         pub streams: Period = Period::seconds(2),
-        /// How long idle connections stay open, if processes share sessions. Set it longer than your clients keep idle
-        /// connections, or requests are lost. By their documentation, undici (`fetch` of Node.js) keeps them for 4 s,
-        /// and httpx (Python) for 5 s.
+        /// How long idle connections stay open, if processes share sessions. Exceed your clients' limit, or requests
+        /// are lost: undici (`fetch` of Node.js) documents 4 s, httpx (Python) 5 s.
         pub connections: Period = Period::seconds(6),
         /// How long running calls may continue.
         pub calls: Period = Period::seconds(15),

@@ -4,14 +4,13 @@ use shoal_protocol::{KeyRing, SealKey};
 
 use super::SecretSource;
 
-/// Secrets that encrypt the `requestState` that a request carries through its client.
+/// Encryption of `requestState`, which clients carry.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct StateKeys {
-    /// Secrets of at least 16 bytes: `{ file = "…" }` or `{ value = "…" }`. The first key encrypts, and all keys decrypt.
-    /// To rotate: 1. add the new key at the end on every node, 2. move the new key to the first place, 3. remove the old
-    /// key. All edges need the same keys. Without keys, each edge makes its own: other edges refuse a client's answer, and
-    /// a restart loses calls that wait for input.
+    /// Secrets of at least 16 bytes, equal on all edges: `{ file = "…" }` or `{ value = "…" }`. The first key encrypts,
+    /// and all keys decrypt ([rotation](recovery.md)). Without keys, each edge makes its own: other edges refuse a
+    /// client's answer, and a restart loses calls that wait for input.
     pub keys: Vec<SecretSource>,
 }
 

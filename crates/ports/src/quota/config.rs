@@ -20,13 +20,13 @@ pub struct QuotaConfig {
     pub name: String,
     /// Callers that share the quota.
     pub per: QuotaPer,
-    /// Only calls of these tools count; if empty, all requests.
+    /// Tools whose calls count; if empty, all requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// Requests that Shoal allows per time, at all edges together: `"10/s"`, `"600/min"`, `"1000/h"`, `"5000/day"`.
+    /// Allowed requests per time, at all edges together: `"10/s"`, `"600/min"`, `"1000/h"`, `"5000/day"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Requests that may come at once after a pause; by default the number in `rate` (10 for `"10/s"`).
+    /// Requests at once after a pause; by default the number in `rate` (10 for `"10/s"`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<u32>,
     /// Maximum requests in progress at each edge.
@@ -38,11 +38,11 @@ pub struct QuotaConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum QuotaPer {
-    /// Each principal has its own quota. Without authentication, all callers are one principal.
+    /// Each principal has its own.
     Principal,
-    /// Each address (IPv6: each /64) has its own quota. Shoal counts before authentication.
+    /// Each address (IPv6: each /64) has its own, counted before authentication.
     Address,
-    /// All callers share the quota.
+    /// All callers share it.
     All,
 }
 

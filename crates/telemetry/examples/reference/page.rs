@@ -11,25 +11,32 @@ const HEAD: &str = "\
 
 <!-- Written by the example `reference` of shoal-telemetry. -->
 
-Query your Prometheus by the second name of a row, for histograms with `_bucket`, `_count` or `_sum`. For example, this is the median time of your tool calls:
+Query your Prometheus by a row's second name, for histograms with `_bucket`, `_count` or `_sum`. For example, this is the median time of your tool calls:
 
 ```promql
 histogram_quantile(0.5, sum by (le) (rate(mcp_server_operation_duration_seconds_bucket{gen_ai_operation_name=\"execute_tool\"}[5m])))
 ```
 
-[Telemetry](telemetry.md) shows how you collect metrics. The first name is the one of OpenTelemetry, whose up-down counters are gauges in Prometheus.
-Resource attributes are on `target_info`.
+The first name is OpenTelemetry's, whose up-down counters are gauges in Prometheus. Names in bold are attributes. Their values follow, or are
+[below](#attributes-of-metrics). Resource attributes are on `target_info`. [Telemetry](telemetry.md) shows how you collect metrics.
 
-Clients cannot create series, because Shoal records unknown values as `_OTHER`. When a metric has more than `telemetry.metrics.series` series, Shoal counts the
-further ones together in one series with `otel_metric_overflow=\"true\"`. Shoal leaves out attributes that do not apply.
+Clients cannot create series, because Shoal records unknown values as `_OTHER`. Beyond `telemetry.metrics.series` series of a metric, Shoal counts the
+others in one series with `otel_metric_overflow=\"true\"`. Shoal leaves out attributes that do not apply.
 
 ## Metrics
 ";
 
+/// Attributes whose many values have a better description than their list.
+const DESCRIBED: &[(&str, &str)] = &[
+    ("mcp.method.name", "methods of MCP, else `_OTHER`"),
+    (
+        "rpc.response.status_code",
+        "[error codes](errors.md), else `_OTHER`",
+    ),
+];
+
 const SHARED: &str = "
 ### Attributes of metrics
-
-These attributes have the same values in every metric:
 
 | attribute | values |
 |---|---|
@@ -133,17 +140,17 @@ fn metric(page: &mut String, of: &Definition) {
 fn named(attribute: &Attribute, of: &Definition) -> String {
     let key = attribute.key;
     if shared().any(|shared| shared == attribute) {
-        return format!("`{key}`");
+        return format!("**`{key}`**");
     }
     let first = definitions().find(|definition| definition.attributes.contains(attribute));
     match (meanings(attribute), first) {
         (Some(meanings), Some(first)) if first.name == of.name => {
-            format!("`{key}`:<br>{meanings}")
+            format!("**`{key}`**<br>{meanings}")
         }
         (Some(_), Some(first)) => {
-            format!("`{key}`: {}, as in `{}`", values(attribute), first.name)
+            format!("**`{key}`** as in `{}`", first.name)
         }
-        _ => format!("`{key}`: {}", values(attribute)),
+        _ => format!("**`{key}`** {}", values(attribute)),
     }
 }
 
@@ -181,6 +188,9 @@ fn buckets(page: &mut String) {
 }
 
 fn values(attribute: &Attribute) -> String {
+    if let Some((_, described)) = DESCRIBED.iter().find(|(key, _)| *key == attribute.key) {
+        return (*described).to_owned();
+    }
     match attribute.values {
         Values::OneOf { values, open, .. } => {
             let mut texts: Vec<String> = values.iter().map(|it| format!("`{it}`")).collect();
@@ -202,7 +212,16 @@ fn meanings(attribute: &Attribute) -> Option<String> {
         return None;
     };
     let lines: Vec<String> = (values.iter().zip(meanings))
-        .map(|(value, meaning)| format!("– `{value}`: {}", meaning.trim()))
+        .map(|(value, meaning)| match meaning.trim() {
+            same if says_only(same, value) => format!("`{value}`"),
+            meaning => format!("`{value}`: {meaning}"),
+        })
         .collect();
     (!lines.is_empty()).then(|| lines.join("<br>"))
+}
+
+/// Whether a value's meaning repeats the value.
+fn says_only(meaning: &str, value: &str) -> bool {
+    let words = meaning.trim_end_matches('.').to_lowercase();
+    words.replace(' ', "_") == value.to_lowercase()
 }

@@ -5,25 +5,24 @@ use serde::{Deserialize, Serialize};
 use shoal_ports::settings;
 
 settings! {
-    /// The [audit trail](audit.md). It is off without `file` and `otlp`.
+    /// The [audit trail](audit.md).
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Audit {
-        /// File for audit events, with one JSON object per line.
+        /// File for events, one JSON object per line.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub file: Option<PathBuf> = None,
-        /// Sends audit events to `telemetry.endpoint` as log records. This needs `telemetry.logs.otlp = true`.
+        /// Sends events to `telemetry.endpoint` as log records. Needs `telemetry.logs.otlp = true`.
         pub otlp: bool = false,
-        /// Kinds of events that Shoal records.
+        /// Recorded kinds of events.
         pub events: Vec<Kind> = Kind::ALL.to_vec(),
         /// Tools whose arguments Shoal records.
         pub arguments: Vec<String> = Vec::new(),
-        /// Shoal leaves out values of argument members whose names contain one of these words, at any depth and in any
-        /// case.
+        /// Words in the names of argument members whose values Shoal leaves out, at any depth and in any case.
         pub redact: Vec<String> = ["authorization", "credential", "key", "passw", "secret", "token"]
             .map(str::to_owned)
             .to_vec(),
-        /// Maximum bytes of recorded arguments. Shoal cuts longer arguments.
+        /// Maximum bytes of recorded arguments. Shoal cuts longer ones.
         pub argument_bytes: usize = 4096,
         /// Maximum bytes of events that wait for the file. Shoal drops and counts further events.
         pub queue_bytes: usize = 4 << 20,

@@ -6,22 +6,22 @@ area! {
     ActorMetrics {
         /// Observes running actors.
         pub observe_alive: UpDownCounter(u64) [kind: ActorKind]
-            = "shoal.actor.alive", "{actor}", "Actors that run in this process.";
+            = "shoal.actor.alive", "{actor}", "Running actors.";
         /// Observes waiting messages.
         pub observe_mailbox: UpDownCounter(u64) [kind: ActorKind]
-            = "shoal.actor.mailbox", "{message}", "Messages that wait in the mailboxes of actors.";
+            = "shoal.actor.mailbox", "{message}", "Messages in the actors' mailboxes.";
         /// Counts a failed actor.
         pub failed: Counter [kind: ActorKind]
-            = "shoal.actor.failures", "{actor}", "Actors that failed.";
+            = "shoal.actor.failures", "{actor}", "Failed actors.";
     }
 }
 
 labels! {
     /// The kind of an actor.
     ActorKind: KIND {
-        /// The actor of a session.
+        /// Session.
         Session = "session",
-        /// The actor of a pool at a worker.
+        /// Pool of a worker.
         Pool = "pool",
     }
 }

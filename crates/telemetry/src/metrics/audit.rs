@@ -7,19 +7,19 @@ area! {
     /// The metrics of the audit trail.
     AuditMetrics {
         pub(crate) recorded: Counter [sink: AuditSink]
-            = "shoal.audit.events", "{event}", "Audit events that Shoal recorded.";
+            = "shoal.audit.events", "{event}", "Recorded audit events.";
         pub(crate) lost: Sum [sink: AuditSink]
             = "shoal.audit.lost", "{event}",
-            "Audit events that the file lost. For the collector, see `shoal.telemetry.dropped`.";
+            "Audit events lost by the file. For the collector, see `shoal.telemetry.dropped`.";
     }
 }
 
 labels! {
     /// A destination of events.
     AuditSink: SINK {
-        /// The file `audit.file`.
+        /// `audit.file`.
         File = "file",
-        /// The OTLP collector.
+        /// OTLP collector.
         Otlp = "otlp",
     }
 }

@@ -7,23 +7,23 @@ area! {
     CatalogMetrics {
         /// Observes the pools' entries.
         pub observe_entries: UpDownCounter(u64) [pool: Pool, kind: EntryKind]
-            = "shoal.catalog.entries", "{entry}", "Tools, prompts, resources and resource templates of a pool.";
+            = "shoal.catalog.entries", "{entry}", "Tools, prompts and resources of a pool.";
         /// Observes hidden names.
         pub observe_conflicts: UpDownCounter(u64) []
-            = "shoal.catalog.conflicts", "{entry}", "Names that several pools offer. Shoal hides all but one of each.";
+            = "shoal.catalog.conflicts", "{entry}", "Names that several pools offer. One pool's wins.";
     }
 }
 
 labels! {
     /// A kind of entry.
     EntryKind: KIND {
-        /// A tool.
+        /// Tool.
         Tool = "tool",
-        /// A prompt.
+        /// Prompt.
         Prompt = "prompt",
-        /// A resource.
+        /// Resource.
         Resource = "resource",
-        /// A resource template.
+        /// Resource template.
         ResourceTemplate = "resource_template",
     }
 }

@@ -10,18 +10,18 @@ area! {
         /// Observes when the configuration was last found usable, in seconds since the epoch; `None` if unknown.
         pub observe_last_success: Gauge(Option<u64>) []
             = "shoal.config.last_success", "s",
-            "Unix time of the last usable configuration, at start or reload.";
+            "Unix time of the last usable configuration.";
     }
 }
 
 labels! {
     /// The outcome of a reload.
     ReloadOutcome: OUTCOME {
-        /// Something changed, at once or for the next start.
+        /// At once or for the next start.
         Changed = "changed",
-        /// Everything is as before.
+        /// Unchanged.
         Unchanged = "unchanged",
-        /// The file is invalid, and the old settings or rules stay.
+        /// Invalid: the old settings or rules stay.
         Refused = "refused",
     }
 }

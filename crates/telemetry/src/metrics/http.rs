@@ -29,39 +29,39 @@ area! {
     /// The metrics of HTTP and event streams.
     HttpMetrics {
         requests: Histogram(HTTP_SECONDS) [in REQUEST_ATTRIBUTES]
-            = "http.server.request.duration", "s", "Time of HTTP requests, until Shoal has sent the answer's headers.";
+            = "http.server.request.duration", "s", "Time of HTTP requests, until the answer's headers.";
         /// Observes requests in progress.
         pub observe_active: UpDownCounter(u64) []
             = "http.server.active_requests", "{request}", "HTTP requests in progress.";
         /// Observes the bytes of large requests.
         pub observe_bodies: UpDownCounter(u64) []
-            = "shoal.http.bodies.size", "By", "Bytes of large requests that wait for their answer.";
+            = "shoal.http.bodies.size", "By", "Bytes of large unanswered requests.";
         /// Observes the bytes of waiting answers.
         pub observe_answers: UpDownCounter(u64) []
             = "shoal.http.answers.size", "By",
-            "Bytes of large answers and stream events that clients have not read yet.";
+            "Bytes of large unread answers and stream events.";
         /// Counts an answer that was given up.
         pub given_up: Counter [reason: GivenUp]
             = "shoal.http.answers.given_up", "{answer}",
-            "Answers and streams that Shoal ended because their clients did not read.";
+            "Answers and streams that Shoal ended because clients did not read.";
         /// Counts bytes of bodies and streams.
         pub bytes: Sum [direction: Direction, body: Body]
             = "shoal.http.io", "By", "Bytes of HTTP bodies and event streams.";
         /// Counts events written to clients.
         pub events: Sum []
-            = "shoal.http.events", "{event}", "Server-sent events that Shoal wrote to clients.";
+            = "shoal.http.events", "{event}", "Server-sent events written to clients.";
         /// Counts a refused request.
         pub refused: Counter [reason: RefusalReason]
-            = "shoal.http.refused", "{request}", "Requests that Shoal refused before they reached a session or tool.";
+            = "shoal.http.refused", "{request}", "Requests refused before they reached a session or tool.";
     }
 }
 
 labels! {
     /// A direction, seen from this process.
     Direction: DIRECTION {
-        /// Towards this process.
+        /// To this process.
         In = "in",
-        /// Away from this process.
+        /// From this process.
         Out = "out",
     }
 }
@@ -69,11 +69,11 @@ labels! {
 labels! {
     /// The kind of body.
     Body: KIND {
-        /// A body with a known end, such as a JSON answer.
+        /// Bodies with a known end, such as JSON.
         Plain = "plain",
-        /// A stream of server-sent events.
+        /// Server-sent events.
         Sse = "sse",
-        /// Messages over WebSocket.
+        /// WebSocket.
         WebSocket = "websocket",
     }
 }
@@ -81,9 +81,9 @@ labels! {
 labels! {
     /// Why an answer was given up.
     GivenUp: REASON {
-        /// The client read nothing for `server.write_timeout`.
+        /// For `server.write_timeout`.
         Stalled = "stalled",
-        /// The client read nothing for a second, and other answers needed the memory.
+        /// For a second, while other answers needed memory.
         Crowded = "crowded",
     }
 }
@@ -91,33 +91,33 @@ labels! {
 labels! {
     /// Why a request was refused.
     RefusalReason: REASON {
-        /// The request's host or origin may not call.
+        /// Host or origin may not call.
         Origin = "origin",
-        /// The token is missing or invalid.
+        /// Token missing or invalid.
         Unauthenticated = "unauthenticated",
-        /// The token does not grant what the request needs.
+        /// Token insufficient.
         Forbidden = "forbidden",
-        /// Shoal does not serve the path or method.
+        /// Unknown path or method.
         NotServed = "not_served",
-        /// Headers are missing, wrong or too many.
+        /// Missing, wrong or too many.
         Headers = "headers",
-        /// The body is too large.
+        /// Body too large.
         BodyTooLarge = "body_too_large",
-        /// The body did not arrive completely.
+        /// Body incomplete.
         BodyBroken = "body_broken",
-        /// The body is not a valid JSON-RPC message, or violates MCP.
+        /// Invalid JSON-RPC or MCP.
         Malformed = "malformed",
-        /// Shoal does not support the protocol revision.
+        /// Unsupported protocol revision.
         Revision = "revision",
-        /// The session is unknown or has ended.
+        /// Session unknown or ended.
         SessionGone = "session_gone",
-        /// The node has reached a limit.
+        /// Limit of the node reached.
         Overloaded = "overloaded",
-        /// The caller's quota is used up.
+        /// Quota used up.
         Quota = "quota",
-        /// Shoal cannot reach a part that the request needs.
+        /// Needed part unreachable.
         Unavailable = "unavailable",
-        /// Any other reason.
+        /// Other.
         Other = "other",
     }
 }

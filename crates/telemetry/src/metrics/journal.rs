@@ -8,27 +8,27 @@ area! {
         /// Observes running journaled calls.
         pub observe_running: UpDownCounter(u64) []
             = "shoal.journal.running", "{call}",
-            "Journaled calls that run in this node's sessions.";
+            "Running journaled calls of this node's sessions.";
         /// Counts a hold that ended.
         pub held: Counter [outcome: HoldOutcome]
-            = "shoal.journal.holds", "{call}", "Calls that Shoal held: it dispatched them before it journaled them.";
+            = "shoal.journal.holds", "{call}", "Held calls: dispatched before they are journaled.";
         /// Records a journal write's duration.
         pub begun: Histogram(SHORT_SECONDS) [outcome: BeginOutcome]
             = "shoal.journal.begin.duration", "s", "Time of journal writes before a call's dispatch.";
         /// Counts an attempt to reattach to a running call.
         pub attached: Counter [outcome: AttachOutcome]
-            = "shoal.journal.attaches", "{attach}", "Attempts of a session's owner to reattach to a running call.";
+            = "shoal.journal.attaches", "{attach}", "Attempts of owners to reattach to a running call.";
     }
 }
 
 labels! {
     /// How a hold ended.
     HoldOutcome: OUTCOME {
-        /// The call ended within the hold, and Shoal stored nothing.
+        /// Ended within the hold, nothing stored.
         Answered = "answered",
-        /// The call took longer, sent an event or had a large result, and Shoal journaled it.
+        /// Journaled: longer, with an event or a large result.
         Outlasted = "outlasted",
-        /// The client left during the hold.
+        /// The client left.
         Left = "left",
     }
 }
@@ -36,17 +36,17 @@ labels! {
 labels! {
     /// The outcome of journaling a call.
     BeginOutcome: OUTCOME {
-        /// Shoal may dispatch the call.
+        /// Begun.
         Begun = "begun",
-        /// An earlier delivery of the request has journaled the call.
+        /// Journaled by an earlier delivery.
         Repeated = "repeated",
         /// Another node owns the session.
         Stale = "stale",
-        /// The journal entry exceeds a limit of the store.
+        /// At a limit.
         Full = "full",
-        /// Shoal could not reach the store, or the store did not answer in time.
+        /// Store unreachable or too slow.
         Unavailable = "unavailable",
-        /// The write failed for another reason.
+        /// Other reasons.
         Failed = "failed",
     }
 }
@@ -54,15 +54,15 @@ labels! {
 labels! {
     /// The outcome of reattaching to a running call.
     AttachOutcome: OUTCOME {
-        /// This node receives the call's events again.
+        /// Attached.
         Attached = "attached",
-        /// The call's worker is gone.
+        /// Worker gone.
         WorkerGone = "worker_gone",
-        /// The worker does not know the call.
+        /// To the worker.
         Unknown = "unknown",
-        /// Nobody knows how the call ended, and its client gets an error that says so.
+        /// Outcome unknown; the client gets this error.
         Lost = "lost",
-        /// The attempt failed for another reason.
+        /// Other reasons.
         Failed = "failed",
     }
 }

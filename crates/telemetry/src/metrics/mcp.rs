@@ -22,14 +22,13 @@ const PROTOCOL: &str = "network.protocol.name";
 
 const FAILURE: Attribute = Attribute::code(
     ERROR,
-    "only for failures: the JSON-RPC code, `tool_error`, or a short name, such as `stream_cut` or `stream_closed` \
-     (the client can reconnect)",
+    "only for failures: the JSON-RPC code, `tool_error`, or a short name, such as `stream_cut` or `stream_closed` (the client can reconnect)",
 );
 
 const OPERATION_ATTRIBUTES: &[Attribute] = &[
     Attribute::one_or_other(METHOD, METHODS),
-    Attribute::configured(TOOL, "in calls of tools: the tools of the catalog"),
-    Attribute::configured(PROMPT, "in `prompts/get`: the prompts of the catalog"),
+    Attribute::configured(TOOL, "tools of the catalog"),
+    Attribute::configured(PROMPT, "prompts of the catalog"),
     Attribute::one_of(GEN_AI_OPERATION, &["execute_tool"]),
     FAILURE,
     Attribute::one_or_other(STATUS, CODE_TEXTS),
@@ -54,10 +53,10 @@ area! {
             = "mcp.server.operation.duration", "s",
             "Time of clients' requests and notifications, from arrival to result.";
         server_session: Histogram(MCP_SECONDS) [in SESSION_ATTRIBUTES]
-            = "mcp.server.session.duration", "s", "Life of sessions, from `initialize` to their end.";
+            = "mcp.server.session.duration", "s", "Life of sessions, from `initialize`.";
         client_operation: Histogram(MCP_SECONDS) [in OPERATION_ATTRIBUTES]
             = "mcp.client.operation.duration", "s",
-            "Time of Shoal's requests to the MCP servers behind pools, until the result.";
+            "Time of Shoal's requests to MCP servers, until the result.";
     }
 }
 

@@ -11,7 +11,7 @@ area! {
     NodeMetrics {
         /// Observes how many nodes this one sees. A node with several roles counts in each.
         pub observe_nodes: UpDownCounter(u64) [role: Role, state: NodeState]
-            = "shoal.node.seen", "{node}", "Nodes that this node sees, including itself.";
+            = "shoal.node.seen", "{node}", "Nodes that this one sees, including itself.";
         /// Observes whether this node wants traffic; `None` after the node has ended.
         pub observe_ready: Gauge(Option<bool>) []
             = "shoal.node.ready", "{node}", "1 if this node wants traffic, 0 if not.";
@@ -19,29 +19,29 @@ area! {
             = "shoal.node.roles", "{node}", "Always 1, for each role of this node.";
         /// Observes the clock difference to peers.
         pub observe_clock_skew: Gauge(Option<Duration>) []
-            = "shoal.clock.skew", "s", "Largest clock difference to a linked process. The real one may be larger.";
+            = "shoal.clock.skew", "s", "Largest known clock difference to a linked process. The real one may be larger.";
         lease_held: Gauge(bool) []
             = "shoal.lease.held", "{lease}", "1 if this node may own sessions, 0 if not.";
         lease_left: Gauge(Duration) []
-            = "shoal.lease.remaining", "s", "Time until this node's lease ends.";
+            = "shoal.lease.remaining", "s", "Time left of this node's lease.";
         /// Records a lease renewal's duration.
         pub renewed: Histogram(SHORT_SECONDS) [outcome: LeaseOutcome]
-            = "shoal.lease.renewal.duration", "s", "Time of the renewals of this node's lease.";
+            = "shoal.lease.renewal.duration", "s", "Time of lease renewals.";
         /// Counts a lapsed lease.
         pub lapsed: Counter []
             = "shoal.lease.lapses", "{lease}",
-            "Times that this node's lease expired, so that other nodes could take its sessions.";
+            "Expired leases: other nodes could take the sessions.";
         /// Counts a redelivered request.
         pub redelivered: Counter []
             = "shoal.route.redelivered", "{request}",
-            "Requests that Shoal delivered again after their session's owner changed.";
+            "Requests delivered again to a new owner.";
     }
 }
 
 labels! {
     /// A role.
     Role: ROLE {
-        /// Serves clients over HTTP.
+        /// Serves clients.
         Edge = "edge",
         /// Owns legacy sessions.
         Session = "session",
@@ -53,13 +53,13 @@ labels! {
 labels! {
     /// The state of a node, seen from this one.
     NodeState: STATE {
-        /// The node is announced, and this node reaches it.
+        /// Announced and reached.
         Reachable = "reachable",
-        /// The node is announced, but this node does not reach it.
+        /// Announced, but not reached.
         Unreachable = "unreachable",
-        /// The node starts and is not ready yet.
+        /// Not ready yet.
         Starting = "starting",
-        /// The node is stopping.
+        /// Draining.
         Draining = "draining",
     }
 }
@@ -67,13 +67,13 @@ labels! {
 labels! {
     /// The outcome of a renewal.
     LeaseOutcome: OUTCOME {
-        /// The store extended the lease.
+        /// Renewed.
         Renewed = "renewed",
-        /// The lease had ended before the renewal.
+        /// The lease had ended.
         Lapsed = "lapsed",
-        /// The lease had not ended, but a node that could not reach this one has taken a session from it.
+        /// A node that could not reach this one took a session before the lease ended.
         Contested = "contested",
-        /// The store did not answer.
+        /// No answer of the store.
         Failed = "failed",
     }
 }

@@ -8,14 +8,14 @@ area! {
     OwnMetrics {
         pub(crate) dropped: Sum [signal: Signal, reason: DropReason]
             = "shoal.telemetry.dropped", "{item}",
-            "Spans, log lines and data points that were lost or that the collector rejected.";
+            "Spans, log lines and data points that were lost.";
         pub(crate) exported: Counter [signal: Signal, outcome: ExportOutcome]
-            = "shoal.telemetry.exports", "{export}", "Exports that this process sent to the collector.";
+            = "shoal.telemetry.exports", "{export}", "Exports to the collector.";
         pub(crate) suppressed: Counter []
             = "shoal.log.suppressed", "{line}", "Repeated log lines that Shoal left out.";
         pub(crate) line_dropped: Counter []
             = "shoal.log.dropped", "{line}",
-            "Log lines that were lost because the reader of standard error stopped reading.";
+            "Log lines lost because nothing read standard error.";
     }
 }
 
@@ -34,11 +34,11 @@ labels! {
 labels! {
     /// Why data did not reach the collector.
     DropReason: REASON {
-        /// The queue of exports was full.
+        /// Queue full.
         QueueFull = "queue_full",
-        /// The export failed.
+        /// Export failed.
         ExportFailed = "export_failed",
-        /// The collector rejected a part of the export.
+        /// A part of the export.
         Rejected = "rejected",
     }
 }
@@ -46,11 +46,11 @@ labels! {
 labels! {
     /// How an export ended.
     ExportOutcome: OUTCOME {
-        /// The collector accepted the export.
+        /// Accepted.
         Accepted = "accepted",
-        /// The collector refused the export, or was unreachable.
+        /// Refused, or collector unreachable.
         Failed = "failed",
-        /// The collector did not answer in time.
+        /// Timeout.
         Timeout = "timeout",
     }
 }

@@ -8,28 +8,28 @@ area! {
         /// Counts a decision.
         pub decided: Counter [outcome: PolicyOutcome]
             = "shoal.policy.decisions", "{request}",
-            "Decisions of the policy rules on requests. Filtered lists do not count.";
+            "Decisions of the policy rules, without filtered lists.";
         /// Counts a question to a user before a call.
         pub approved: Counter [outcome: ApprovalOutcome]
-            = "shoal.policy.approvals", "{question}", "Questions to users whether a tool may be called.";
+            = "shoal.policy.approvals", "{question}", "Questions to users before a call.";
         /// Counts a condition that failed to evaluate.
         pub failed: Counter []
             = "shoal.policy.failures", "{failure}",
-            "Policy conditions that Shoal could not evaluate. Such conditions fail closed.";
+            "Policy conditions that Shoal could not evaluate. They fail closed.";
         /// Counts a read of a changed policy file.
         pub reloaded: Counter [outcome: ReloadOutcome]
-            = "shoal.policy.reloads", "{reload}", "Times that Shoal read a changed policy file.";
+            = "shoal.policy.reloads", "{reload}", "Reads of a changed policy file.";
     }
 }
 
 labels! {
     /// The rules' decision about a request.
     PolicyOutcome: OUTCOME {
-        /// The rules allow the request.
+        /// Allowed.
         Allowed = "allowed",
-        /// The rules deny the request.
+        /// Denied.
         Denied = "denied",
-        /// The rules allow the request if a person agrees.
+        /// Allowed if a person agrees.
         Asked = "asked",
     }
 }
@@ -37,15 +37,15 @@ labels! {
 labels! {
     /// The outcome of asking the user.
     ApprovalOutcome: OUTCOME {
-        /// The user agreed.
+        /// Accepted.
         Accepted = "accepted",
-        /// The user declined.
+        /// Declined.
         Declined = "declined",
-        /// The user did not choose, or the call was cancelled.
+        /// No choice, or call cancelled.
         Cancelled = "cancelled",
-        /// No answer came in time.
+        /// Timed out.
         TimedOut = "timed_out",
-        /// The client cannot ask a person, or answered with an error.
+        /// The client cannot ask, or fails.
         Unable = "unable",
     }
 }

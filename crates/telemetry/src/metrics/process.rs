@@ -10,9 +10,9 @@ area! {
     /// The metrics of this process.
     ProcessMetrics {
         uptime: Gauge(Duration) []
-            = "process.uptime", "s", "Time since the process started.";
+            = "process.uptime", "s", "Time since the start.";
         build: Gauge(u64) [version: Version]
-            = "shoal.build.info", "{build}", "Always 1, with the running version.";
+            = "shoal.build.info", "{build}", "Always 1.";
         memory: UpDownCounter(Option<u64>) []
             = "process.memory.usage", "By", "Physical memory of the process (Linux).";
     }

@@ -6,18 +6,18 @@ area! {
     RouteMetrics {
         /// Records a wait for an owner.
         pub waited: Histogram(WAIT_SECONDS) []
-            = "shoal.route.wait.duration", "s", "Time for which requests and streams waited for a session's new owner.";
+            = "shoal.route.wait.duration", "s", "Wait of requests and streams for a session's new owner.";
         /// Counts a stream that continues after a change of owner or connection.
         pub reattached: Counter []
             = "shoal.route.reattached", "{stream}",
-            "Streams that continued after their owner or connection changed.";
+            "Streams continued after their owner or connection changed.";
         /// Counts a lost stream.
         pub lost_stream: Counter []
             = "shoal.route.lost_streams", "{stream}", "Streams that could not continue. Their clients must reconnect.";
         /// Counts a relayed request.
         pub relayed: Counter []
             = "shoal.route.relayed", "{request}",
-            "Requests and streams that another node relayed.";
+            "Requests and streams relayed by another node.";
         /// Counts a request that found no owner in time.
         pub given_up: Counter []
             = "shoal.route.given_up", "{request}",

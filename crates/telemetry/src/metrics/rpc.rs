@@ -7,30 +7,30 @@ area! {
     RpcMetrics {
         /// Observes links that are up.
         pub observe_links: UpDownCounter(u64) [kind: LinkKind]
-            = "shoal.rpc.links", "{link}", "Links to other processes that are up.";
+            = "shoal.rpc.links", "{link}", "Links to other processes.";
         /// Counts a link that came up.
         pub connected: Counter [kind: LinkKind]
-            = "shoal.rpc.connects", "{link}", "Links to other processes that came up.";
+            = "shoal.rpc.connects", "{link}", "Links that came up.";
         /// Counts a link that broke.
         pub disconnected: Counter [kind: LinkKind]
-            = "shoal.rpc.disconnects", "{link}", "Links to other processes that broke.";
+            = "shoal.rpc.disconnects", "{link}", "Links that broke.";
         frames: Counter [kind: LinkKind, direction: Direction]
-            = "shoal.rpc.frames", "{frame}", "Messages on links to other processes.";
+            = "shoal.rpc.frames", "{frame}", "Messages on links.";
         /// Counts a flow on a link that ran out of credit.
         pub stalled: Counter [kind: LinkKind]
             = "shoal.rpc.stalls", "{stall}",
-            "Times that a call or stream had to wait for its reader.";
+            "Waits of calls and streams for their reader.";
         bytes: Sum [kind: LinkKind, direction: Direction]
-            = "shoal.rpc.io", "By", "Bytes of messages on links to other processes.";
+            = "shoal.rpc.io", "By", "Bytes of messages on links.";
     }
 }
 
 labels! {
     /// The kind of a link.
     LinkKind: KIND {
-        /// The link connects an edge and a session node.
+        /// Edge to session node.
         Gateway = "gateway",
-        /// The link connects a node and a worker.
+        /// Node to worker.
         Worker = "worker",
     }
 }

@@ -14,29 +14,29 @@ area! {
             = "shoal.auth.attempts", "{request}", "Requests that needed authentication.";
         /// Counts a request to an authorization server.
         pub asked_server: Counter [kind: AuthServerRequest, outcome: AuthServerOutcome]
-            = "shoal.auth.server.requests", "{request}", "Requests that Shoal sent to authorization servers.";
+            = "shoal.auth.server.requests", "{request}", "Requests to authorization servers.";
         /// Counts a request against a quota.
         pub quota: Counter [quota: Quota, outcome: QuotaOutcome]
-            = "shoal.quota.checks", "{request}", "Requests that Shoal counted against a quota.";
+            = "shoal.quota.checks", "{request}", "Requests counted against a quota.";
         /// Counts a part of a quota taken from the store or returned.
         pub quota_lease: Counter [quota: Quota, outcome: QuotaLeaseOutcome]
             = "shoal.quota.leases", "{lease}",
-            "Requests of an edge to the store for a part of a quota, and returned parts.";
+            "Parts of a quota that an edge asks of the store, or returns.";
     }
 }
 
 labels! {
     /// The outcome of authentication.
     AuthOutcome: OUTCOME {
-        /// Shoal knows the caller.
+        /// Accepted.
         Accepted = "accepted",
-        /// The request had no credentials.
+        /// No credentials.
         Missing = "missing",
-        /// The credentials are invalid.
+        /// Invalid.
         Invalid = "invalid",
-        /// The credentials are valid, but do not suffice for the request.
+        /// Valid, but not sufficient.
         Insufficient = "insufficient",
-        /// Shoal could not check the credentials.
+        /// Could not be checked.
         Unavailable = "unavailable",
     }
 }
@@ -44,11 +44,11 @@ labels! {
 labels! {
     /// A request to an authorization server.
     AuthServerRequest: KIND {
-        /// Shoal fetched the server's metadata.
+        /// Metadata.
         Metadata = "metadata",
-        /// Shoal fetched the keys that sign tokens.
+        /// Keys that sign tokens.
         Keys = "keys",
-        /// Shoal asked about a token.
+        /// Question about a token.
         Introspection = "introspection",
     }
 }
@@ -56,9 +56,9 @@ labels! {
 labels! {
     /// How a request to an authorization server ended.
     AuthServerOutcome: OUTCOME {
-        /// The server answered.
+        /// Answered.
         Answered = "answered",
-        /// The server did not answer, or its answer was unusable.
+        /// No usable answer.
         Failed = "failed",
     }
 }
@@ -69,8 +69,7 @@ pub enum AuthReason {}
 impl Label for AuthReason {
     type Given<'a> = &'static str;
 
-    const ATTRIBUTE: Attribute =
-        Attribute::code(REASON, "what is wrong with the credentials, or `none`");
+    const ATTRIBUTE: Attribute = Attribute::code(REASON, "fault of the credentials, or `none`");
 
     fn pair(given: &'static str) -> Pair {
         label(REASON, given)
@@ -80,9 +79,9 @@ impl Label for AuthReason {
 labels! {
     /// The decision of a quota.
     QuotaOutcome: OUTCOME {
-        /// The quota had room for the request.
+        /// Allowed.
         Allowed = "allowed",
-        /// The quota is used up.
+        /// Refused.
         Refused = "refused",
     }
 }
@@ -90,13 +89,13 @@ labels! {
 labels! {
     /// How a request to the store for more of a quota ended.
     QuotaLeaseOutcome: OUTCOME {
-        /// The edge took a part of the quota from the store.
+        /// Taken.
         Taken = "taken",
-        /// The quota is used up, so the edge got no part.
+        /// Quota used up.
         Empty = "empty",
-        /// The store is unreachable, so the edge counts within its own share.
+        /// Store unreachable: the edge counts within its own share.
         Local = "local",
-        /// The edge returned a part that it did not use.
+        /// Unused.
         Returned = "returned",
     }
 }
@@ -107,10 +106,8 @@ pub enum AuthMethod {}
 impl Label for AuthMethod {
     type Given<'a> = &'static str;
 
-    const ATTRIBUTE: Attribute = Attribute::code(
-        METHOD,
-        "how Shoal authenticates, such as `bearer`, `oauth` or `anonymous`",
-    );
+    const ATTRIBUTE: Attribute =
+        Attribute::code(METHOD, "such as `bearer`, `oauth` or `anonymous`");
 
     fn pair(given: &'static str) -> Pair {
         label(METHOD, given)

@@ -10,32 +10,32 @@ area! {
             = "shoal.session.held", "{session}", "Sessions that this node owns.";
         /// Counts a new session. [`McpMetrics::session_ended`](super::McpMetrics::session_ended) records the lifetime.
         pub created: Counter []
-            = "shoal.session.created", "{session}", "Sessions that this node created.";
+            = "shoal.session.created", "{session}", "Sessions created by this node.";
         /// Counts an ended session.
         pub ended: Counter [reason: EndReason]
-            = "shoal.session.ended", "{session}", "Sessions that ended on this node.";
+            = "shoal.session.ended", "{session}", "Sessions ended on this node.";
         /// Counts a passivated session.
         pub passivated: Counter []
-            = "shoal.session.passivations", "{session}", "Idle sessions that this node moved from memory to the store.";
+            = "shoal.session.passivations", "{session}", "Idle sessions moved from memory to the store.";
         /// Counts an attempt to own a session.
         pub claimed: Counter [reason: ClaimReason, outcome: ClaimOutcome]
-            = "shoal.session.claims", "{claim}", "Attempts of this node to become a session's owner.";
+            = "shoal.session.claims", "{claim}", "Attempts to become a session's owner.";
         /// Records a take-over's duration.
         pub taken_over: Histogram(WAIT_SECONDS) [outcome: TakeOver]
             = "shoal.session.takeover.duration", "s",
-            "Time to take over a session of a lost node, until its calls resume.";
+            "Time to take over a lost node's session, until its calls resume.";
         /// Counts a hand-over.
         pub handed_over: Counter [outcome: HandOverOutcome]
-            = "shoal.session.handovers", "{session}", "Sessions that this node handed over while draining.";
+            = "shoal.session.handovers", "{session}", "Sessions handed over while draining.";
     }
 }
 
 labels! {
     /// The state of a session.
     SessionState: STATE {
-        /// The session is in memory.
+        /// In memory.
         Active = "active",
-        /// The session is only in the store, until its next message.
+        /// Only in the store, until the next message.
         Passive = "passive",
     }
 }
@@ -43,13 +43,13 @@ labels! {
 labels! {
     /// Why a session ended.
     EndReason: REASON {
-        /// The client deleted the session.
+        /// By the client.
         Deleted = "deleted",
-        /// Nobody used the session for `session.idle`.
+        /// Unused for `session.idle`.
         Expired = "expired",
-        /// An operator ended the session.
+        /// Operator.
         Operator = "operator",
-        /// Another node owns the session now.
+        /// To another owner.
         Lost = "lost",
     }
 }
@@ -57,15 +57,15 @@ labels! {
 labels! {
     /// Why a node claimed a session.
     ClaimReason: REASON {
-        /// The session is new.
+        /// Created.
         Created = "created",
-        /// A message came for a passivated session.
+        /// By a message, after passivation.
         Woken = "woken",
-        /// The owner's lease has ended, or the owner gave the session away.
+        /// From an owner that let go, or whose lease ended.
         TakenOver = "taken_over",
-        /// The owner's lease has not ended, but this node has evidence that the owner is gone.
+        /// Before the lease ended: the owner is provably gone.
         Evidence = "evidence",
-        /// This node drains, and wakes the session only to give it away.
+        /// This draining node wakes the session to give it away.
         HandedOver = "handed_over",
     }
 }
@@ -73,13 +73,13 @@ labels! {
 labels! {
     /// How a claim ended.
     ClaimOutcome: OUTCOME {
-        /// This node is now the owner.
+        /// Won.
         Won = "won",
-        /// Another node is the owner.
+        /// Another node owns it.
         Held = "held",
-        /// The session has ended.
+        /// Ended.
         Gone = "gone",
-        /// The store did not answer.
+        /// No answer of the store.
         Failed = "failed",
     }
 }
@@ -87,11 +87,11 @@ labels! {
 labels! {
     /// How a take-over ended.
     TakeOver: OUTCOME {
-        /// The session continues on this node.
+        /// Done.
         Done = "done",
         /// Another node was first.
         Lost = "lost",
-        /// The takeover failed. The session's next message tries again.
+        /// The session's next message tries again.
         Failed = "failed",
     }
 }
@@ -99,9 +99,9 @@ labels! {
 labels! {
     /// How a hand-over ended.
     HandOverOutcome: OUTCOME {
-        /// The session is in the store, for the first node that claims it.
+        /// To the first node that claims it.
         Released = "released",
-        /// The handover failed. The session is free when the node's lease ends.
+        /// Free when the node's lease ends.
         Failed = "failed",
     }
 }

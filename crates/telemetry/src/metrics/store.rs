@@ -13,31 +13,31 @@ area! {
             = "shoal.store.connected", "{connection}", "1 if the store answers, 0 if not.";
         /// Observes commands that wait for their reply.
         pub observe_in_flight: UpDownCounter(u64) []
-            = "shoal.store.in_flight", "{command}", "Commands to the store that wait for their reply.";
+            = "shoal.store.in_flight", "{command}", "Commands that wait for the store's reply.";
         /// Counts a reconnection.
         pub reconnected: Counter []
-            = "shoal.store.reconnects", "{connection}", "Times that Shoal reconnected to the store.";
+            = "shoal.store.reconnects", "{connection}", "Reconnections to the store.";
     }
 }
 
 labels! {
     /// How an operation of a storage port ended.
     StoreOutcome: OUTCOME {
-        /// The operation took effect.
+        /// Done.
         Done = "done",
         /// Another node owns the data.
         Stale = "stale",
-        /// The store has lost the data.
+        /// Data lost.
         Forgotten = "forgotten",
-        /// The data does not exist.
+        /// Not found.
         NotFound = "not_found",
-        /// Another node holds the data.
+        /// By another node.
         Held = "held",
-        /// The data exceeds a limit of the store.
+        /// At a limit.
         Full = "full",
-        /// Shoal could not reach the store.
+        /// Store unreachable.
         Unavailable = "unavailable",
-        /// The store did not answer in time.
+        /// Store too slow.
         Timeout = "timeout",
     }
 }

@@ -9,27 +9,27 @@ area! {
     StreamMetrics {
         /// Observes open streams.
         pub observe_open: UpDownCounter(u64) [kind: StreamKind]
-            = "shoal.stream.open", "{stream}", "Streams to clients that are open.";
+            = "shoal.stream.open", "{stream}", "Open streams to clients.";
         /// Counts a resumed stream.
         pub resumed: Counter [outcome: ResumeOutcome]
             = "shoal.stream.resumes", "{resume}", "Clients that resumed with a `Last-Event-ID`.";
         /// Observes the bytes of this node's events in the event log.
         pub observe_log_bytes: UpDownCounter(u64) []
             = "shoal.event_log.size", "By",
-            "Bytes of the events that this node's active sessions have in the event log.";
+            "Bytes in the event log of this node's active sessions.";
         events: Sum []
-            = "shoal.event_log.appended", "{event}", "Events that Shoal wrote to the event log.";
+            = "shoal.event_log.appended", "{event}", "Events written to the event log.";
         /// Counts bytes of written events.
         pub appended_bytes: Sum []
-            = "shoal.event_log.appended.size", "By", "Bytes of the events that Shoal wrote to the event log.";
+            = "shoal.event_log.appended.size", "By", "Bytes of these events.";
         /// Counts a connection cut because its client does not read.
         pub cut: Counter []
             = "shoal.stream.cut", "{stream}",
-            "Connections that Shoal cut because the client did not read. Clients can resume.";
+            "Connections cut because the client did not read. It can resume.";
         /// Counts messages that were sent without the event log.
         pub passed: Sum []
             = "shoal.stream.passed", "{message}",
-            "Messages that Shoal sent without the event log, such as list changes.";
+            "Messages sent without the event log, such as list changes.";
         append: Histogram(SHORT_SECONDS) [outcome: AppendOutcome]
             = "shoal.event_log.append.duration", "s", "Time of writes to the event log.";
     }
@@ -38,13 +38,13 @@ area! {
 labels! {
     /// The content of a stream.
     StreamKind: KIND {
-        /// The stream carries the messages of one call.
+        /// Messages of one call.
         Call = "call",
-        /// The stream carries the messages of a session, read by GET.
+        /// Messages of a session, by GET.
         Session = "session",
-        /// The stream is a modern `subscriptions/listen`.
+        /// `subscriptions/listen`.
         Subscription = "subscription",
-        /// The stream is a WebSocket, in both directions.
+        /// WebSocket.
         WebSocket = "websocket",
     }
 }
@@ -52,15 +52,15 @@ labels! {
 labels! {
     /// How an attempt to resume a stream ended.
     ResumeOutcome: OUTCOME {
-        /// The client had missed no events.
+        /// No events missed.
         Continued = "continued",
-        /// The client got its missed events from the event log.
+        /// Missed events came from the event log.
         Replayed = "replayed",
-        /// The event log has lost the missed events.
+        /// Missed events are lost.
         HistoryGone = "history_gone",
-        /// The stream is over, and the client has read its end.
+        /// The client has already read the end.
         Ended = "ended",
-        /// Shoal could not read the event log.
+        /// Event log unreadable.
         Failed = "failed",
     }
 }
@@ -68,15 +68,15 @@ labels! {
 labels! {
     /// How an attempt to write to the event log ended.
     AppendOutcome: OUTCOME {
-        /// The events are in the event log.
+        /// Written.
         Written = "written",
         /// Another node owns the session.
         Stale = "stale",
-        /// The events exceed a limit of the event log.
+        /// At a limit.
         Full = "full",
-        /// Shoal could not reach the store, or the store did not answer in time.
+        /// Store unreachable or too slow.
         Unavailable = "unavailable",
-        /// The write failed for another reason.
+        /// Other reasons.
         Failed = "failed",
     }
 }

@@ -9,28 +9,28 @@ area! {
     TlsMetrics {
         expiry: Gauge(u64) [port: TlsPort]
             = "shoal.tls.certificate.expiry", "s",
-            "Unix time at which this process's certificate expires.";
+            "Unix time when the certificate expires.";
         lifetime: Gauge(u64) [port: TlsPort]
             = "shoal.tls.certificate.lifetime", "s",
-            "Time from the start to the end of the validity of this process's certificate.";
+            "Whole validity of the certificate.";
         /// Observes how many processes of the cluster this one cannot agree on TLS with; `None` without TLS between
         /// processes.
         pub observe_distrusted: Gauge(Option<u64>) []
-            = "shoal.tls.distrusted", "{peer}", "Processes that this process dialled and with which TLS fails.";
+            = "shoal.tls.distrusted", "{peer}", "Dialled processes with which TLS fails.";
         /// Counts an incoming handshake.
         pub handshake: Counter [port: TlsPort, outcome: HandshakeOutcome]
-            = "shoal.tls.handshakes", "{handshake}", "TLS handshakes that other processes, clients or operators began.";
+            = "shoal.tls.handshakes", "{handshake}", "Incoming TLS handshakes.";
     }
 }
 
 labels! {
     /// The port that presents a certificate.
     TlsPort: KIND {
-        /// The port for other processes of the cluster.
+        /// Port for other processes.
         Cluster = "cluster",
-        /// The port for MCP clients.
+        /// Port for MCP clients.
         Clients = "clients",
-        /// The admin port.
+        /// Admin port.
         Operators = "operators",
     }
 }
@@ -38,13 +38,13 @@ labels! {
 labels! {
     /// How a handshake ended.
     HandshakeOutcome: OUTCOME {
-        /// The handshake succeeded.
+        /// Agreed.
         Agreed = "agreed",
-        /// The two sides did not agree on versions, ciphers or certificates.
+        /// No agreement on versions, ciphers or certificates.
         Failed = "failed",
-        /// The handshake took too long.
+        /// Too slow.
         TooSlow = "too_slow",
-        /// The client spoke plain HTTP.
+        /// Plain HTTP.
         Plaintext = "plaintext",
     }
 }

@@ -259,11 +259,11 @@ macro_rules! keys {
 keys! {
     /// The request or notification.
     MCP_METHOD_NAME: str = "mcp.method.name";
-    /// The id of the call's session.
+    /// Id of the session.
     MCP_SESSION_ID: str = "mcp.session.id";
     /// The protocol revision.
     MCP_PROTOCOL_VERSION: str = "mcp.protocol.version";
-    /// The resource of a read or subscription.
+    /// Resource of a read or subscription.
     MCP_RESOURCE_URI: str = "mcp.resource.uri";
     /// The called tool.
     GEN_AI_TOOL_NAME: str = "gen_ai.tool.name";
@@ -271,7 +271,7 @@ keys! {
     GEN_AI_PROMPT_NAME: str = "gen_ai.prompt.name";
     /// `execute_tool` for tool calls, else unset.
     GEN_AI_OPERATION_NAME: str = "gen_ai.operation.name";
-    /// The request's id as text; unset for notifications.
+    /// Request's id as text; unset for notifications.
     JSONRPC_REQUEST_ID: str = "jsonrpc.request.id";
     /// The answer's JSON-RPC error code.
     RPC_RESPONSE_STATUS_CODE: str = "rpc.response.status_code";
@@ -283,45 +283,45 @@ keys! {
     NETWORK_PROTOCOL_NAME: str = "network.protocol.name";
     /// `1.1` or `2`.
     NETWORK_PROTOCOL_VERSION: str = "network.protocol.version";
-    /// The client's address.
+    /// Client's address.
     CLIENT_ADDRESS: IpAddr = "client.address";
-    /// The client's port.
+    /// Client's port.
     CLIENT_PORT: i64 = "client.port";
     /// `GET`, `POST` or `DELETE`.
     HTTP_REQUEST_METHOD: str = "http.request.method";
-    /// The HTTP status of the answer.
+    /// Status of the answer.
     HTTP_RESPONSE_STATUS_CODE: i64 = "http.response.status_code";
-    /// The pattern of the request's path.
+    /// Pattern of the path.
     HTTP_ROUTE: str = "http.route";
     /// `redis`.
     DB_SYSTEM_NAME: str = "db.system.name";
-    /// The store operation.
+    /// Store operation.
     DB_OPERATION_NAME: str = "db.operation.name";
-    /// The name of the other node.
+    /// Other node's name.
     PEER_NODE: str = "shoal.peer.node";
     /// The span's role: `edge`, `session` or `worker`.
     ROLE: str = "shoal.role";
-    /// The call's id in the journal.
+    /// Call's id in the journal.
     CALL_ID: str = "shoal.call.id";
     /// The call's pool.
     POOL: str = "shoal.pool";
-    /// The call's worker.
+    /// Call's worker.
     WORKER: str = "shoal.worker";
-    /// The session's epoch, which grows with each change of owner.
+    /// Session's epoch, which grows with each change of owner.
     EPOCH: i64 = "shoal.epoch";
-    /// The number of the attempt, from 1.
+    /// Attempt, from 1.
     ATTEMPT: i64 = "shoal.attempt";
-    /// The outcome of a step that did not fail.
+    /// Outcome of a step that did not fail.
     OUTCOME: str = "shoal.outcome";
-    /// The reason for the step.
+    /// Reason for the step.
     REASON: str = "shoal.reason";
-    /// The id of the stream of events.
+    /// Id of the event stream.
     STREAM_ID: str = "shoal.stream.id";
-    /// The number of events read or written.
+    /// Events read or written.
     EVENTS: i64 = "shoal.events";
-    /// The number of running calls that a takeover or handover found.
+    /// Running calls that a takeover or handover found.
     CALLS: i64 = "shoal.calls";
-    /// True if Shoal delivers the request again.
+    /// Whether Shoal delivers the request again.
     IS_REPEATED: bool = "shoal.delivery.repeated";
 }
 

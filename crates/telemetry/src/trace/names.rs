@@ -32,7 +32,7 @@ macro_rules! names {
 
 names! {
     MCP_SERVER = "{mcp.method.name} {target}", "server", "edge",
-        "A client's request or notification, until the answer. The target is a tool or prompt.";
+        "A client's request or notification, until the answer. Targets are tools and prompts.";
     HTTP_SERVER = "{http.request.method} {http.route}", "server", "edge",
         "An HTTP request without an MCP message, such as a listening GET.";
     SESSION_DELIVER = "session deliver", "internal", "session",
@@ -40,24 +40,24 @@ names! {
     SESSION_CALL = "session call", "internal", "session",
         "A call of a session, until its result.";
     SESSION_TAKE_OVER = "session take over", "internal", "session",
-        "This node takes over a session of a lost node.";
+        "Takeover of a lost node's session.";
     SESSION_RESUME_CALL = "session resume call", "internal", "session",
-        "The session's new owner reattaches to a running call.";
+        "The new owner reattaches to a running call.";
     STREAM_RESUME = "stream resume", "internal", "session", "A client resumes a stream.";
     MCP_CLIENT = "{mcp.method.name}", "client", "session",
         "A request to the client, such as `elicitation/create`, until its answer.";
-    JOURNAL_BEGIN = "journal begin", "client", "session", "A write to the journal before the call's dispatch.";
+    JOURNAL_BEGIN = "journal begin", "client", "session", "A journal write before dispatch.";
     EVENT_LOG_APPEND = "event log append", "client", "session", "A write to the event log.";
     STORE = "redis {db.operation.name}", "client", "store-redis",
         "A store operation.";
-    ROUTE = "route session", "internal", "cluster", "Shoal looks up the owner of a session.";
-    DISPATCH = "dispatch", "internal", "dispatch", "A call's way to a pool and worker, including all attempts.";
-    ATTEMPT = "dispatch attempt", "client", "dispatch", "One attempt to run the call at one worker.";
+    ROUTE = "route session", "internal", "cluster", "Lookup of a session's owner.";
+    DISPATCH = "dispatch", "internal", "dispatch", "A call's way to a worker, with all attempts.";
+    ATTEMPT = "dispatch attempt", "client", "dispatch", "One attempt at one worker.";
     WORKER_RUN = "worker run", "server", "worker", "A call runs at its worker.";
     WORKER_ATTACH = "worker attach", "server", "worker",
-        "Another reader takes over the events of a running call. The span links to the call.";
+        "Another reader takes over a running call's events. Links to the call's span.";
     WORKER_BACKEND = "{mcp.method.name} {target}", "client", "worker",
-        "A request to the MCP server behind a pool.";
+        "A request to an MCP server.";
 }
 
 /// Returns `{method} {target}`, or only the method. `target` must be a tool or prompt of the catalog, because clients

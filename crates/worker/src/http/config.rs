@@ -21,33 +21,32 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table with url, or with urls")]
     #[schemars(rename = "Http")]
     pub struct HttpConfig {
-        /// URL of the MCP endpoint ([allowed addresses](backends.md#where-requests-may-go)). Shoal prints this URL, so
-        /// put secrets in `headers`.
+        /// URL of the MCP endpoint ([allowed addresses](backends.md#where-requests-may-go)). Shoal prints it, so put
+        /// secrets in `headers`.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub url: String = String::new(),
-        /// URLs of equal servers, instead of `url`. Each server is a worker.
+        /// URLs of equal servers, instead of `url`. Each is a worker.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub urls: Vec<String> = Vec::new(),
         /// Callers that share a session at a legacy server.
         pub isolation: HttpIsolation = HttpIsolation::Session,
         /// Maximum sessions at the server.
         pub sessions: usize = 1024,
-        /// How long an unused session at the server lives.
+        /// How long an unused session keeps its process or its session at the server.
         pub session_idle: Period = Period::seconds(300),
         /// Era in which Shoal opens the server ([backends](backends.md#servers-of-both-eras)).
         pub era: EraChoice = EraChoice::Auto,
         /// Headers of every request. `config show` hides their values.
         pub headers: BTreeMap<String, Secret> = BTreeMap::new(),
-        /// File with further `Name: value` lines, read again on change.
+        /// File with more `Name: value` lines, read again on change.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub headers_file: Option<PathBuf> = None,
-        /// Headers of the client's request that Shoal passes on. In calls, they replace headers of the same name in
-        /// `headers`.
+        /// Headers of the client's request that Shoal passes on. In calls, they replace equal names in `headers`.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub forward: Vec<String> = Vec::new(),
         /// Callers that share the server's [lists](server-credentials.md#lists-of-each-caller).
         pub lists: ListScope = ListScope::Shared,
-        /// Treatment of callers that have no token, if `forward` has `authorization`.
+        /// Callers without a token, if `forward` has `authorization`.
         pub callers_without_token: CallersWithoutToken = CallersWithoutToken::Refuse,
         /// [Shoal's own token](server-credentials.md#a-token-of-shoals-own) for the server. Do not set `authorization`
         /// in `headers` as well.
@@ -57,29 +56,29 @@ settings! {
         pub token_exchange: TokenExchangeConfig = TokenExchangeConfig::default(),
         /// Certificates for `https` connections.
         pub tls: HttpTls = HttpTls::default(),
-        /// Maximum time to open a connection.
+        /// Time limit to open a connection.
         pub connect_timeout: Period = Period::seconds(10),
-        /// Maximum time of the handshake with the server.
+        /// Time limit of the handshake.
         pub start_timeout: Period = Period::seconds(30),
         /// How long the server may ignore `initialize` before Shoal sends `server/discover`.
         pub probe_timeout: Period = Period::seconds(5),
-        /// Maximum time of a list, subscription or ping request.
+        /// Time limit of a list, subscription or ping request.
         pub request_timeout: Period = Period::seconds(30),
         /// How long a call's stream may be silent; 0 is as long as the call.
         pub stream_idle: Period = Period::ZERO,
         /// How long Shoal tries to resume a broken stream of the server.
         pub resume_for: Period = Period::seconds(60),
-        /// How long Shoal keeps an unused connection. Set it shorter than the other side's idle timeout.
+        /// How long Shoal keeps an unused connection. Stay below the other side's idle timeout.
         pub connection_idle: Period = Period::seconds(4),
         /// How often Shoal checks the server.
         pub health_interval: Period = Period::seconds(10),
-        /// Maximum time to end a session at the server.
+        /// Time to end a session or process: after Shoal closes its input, and again after `SIGTERM`.
         pub shutdown_grace: Period = Period::seconds(2),
         /// Maximum bytes of a message.
         pub message_bytes: usize = 16 * 1024 * 1024,
-        /// First pause before Shoal reconnects. Each failure doubles the pause.
+        /// First pause before a restart or reconnection. Each failure doubles the pause.
         pub restart_delay: Period = Period::millis(100),
-        /// Maximum pause before Shoal reconnects.
+        /// Maximum pause before a restart or reconnection.
         pub max_restart_delay: Period = Period::seconds(5),
     }
 }
@@ -88,8 +87,7 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HttpIsolation {
-    /// Each legacy session has its own. Other callers: a call that may ask has its own; the other calls of a principal
-    /// share one.
+    /// Each legacy session has its own. Of other calls, one that may ask has its own; a principal's rest share one.
     #[default]
     Session,
     /// All calls of a principal share one.

@@ -47,15 +47,15 @@ macro_rules! client_of {
 pub(crate) use client_of;
 
 settings! {
-    /// Where tokens are traded. Requests go there with the same certificates and proxies as to the server.
+    /// Token exchange. Its requests use the certificates and proxies of the server.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table with endpoint")]
     #[schemars(rename = "TokenExchange")]
     pub struct TokenExchangeConfig {
-        /// URL of the token endpoint. An exchange needs it.
+        /// URL of the token endpoint; required.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub endpoint: String = String::new(),
-        /// Client id of Shoal at the token endpoint.
+        /// Client id at the token endpoint.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub client_id: String = String::new(),
         /// File with the client secret for `Authorization: Basic`, read for each request.
@@ -64,7 +64,7 @@ settings! {
         /// Name of the server that the new token is for.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub audience: String = String::new(),
-        /// URL of the server that the new token is for, if the endpoint needs it.
+        /// URL of the new token's server, if the endpoint needs it.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub resource: String = String::new(),
         /// Scopes of the new token, separated by spaces.
@@ -79,7 +79,7 @@ settings! {
 }
 
 settings! {
-    /// Certificates for an `https` server. The files are read again, when they have changed, for new sessions.
+    /// Certificates for an `https` server, read again for new sessions when they change.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct HttpTls {
@@ -95,14 +95,14 @@ settings! {
     }
 }
 
-/// The treatment of callers without a token, if the server is called with callers' own tokens.
+/// The treatment of callers without a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CallersWithoutToken {
-    /// Shoal refuses these callers.
+    /// Shoal refuses them.
     #[default]
     Refuse,
-    /// Shoal uses its own credentials for these callers.
+    /// Shoal uses its own credentials for them.
     Service,
 }
 

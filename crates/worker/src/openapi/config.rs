@@ -14,73 +14,73 @@ use crate::http_client::{
 pub(super) const BASE: &str = "a service";
 
 settings! {
-    /// An HTTP service with an OpenAPI document: operations become tools.
+    /// An HTTP service with an OpenAPI document. Its operations become tools.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table with document")]
     #[schemars(rename = "OpenApi")]
     pub struct OpenApiConfig {
-        /// File or URL: OpenAPI 3.0 or later, or Swagger 2.0, JSON or YAML, with the files that it names. Shoal reads a
-        /// file again when it changes, and a URL again when the service comes back.
+        /// File or URL: OpenAPI 3.0 or later, or Swagger 2.0, with the files that it names. Shoal reads a file again on
+        /// change, and a URL when the service comes back.
         pub document: String = String::new(),
-        /// Only operations with one of these tags become tools; if empty, all.
+        /// Tags, of which an operation needs one to become a tool; if empty, all do.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub tags: Vec<String> = Vec::new(),
-        /// Only operations at these paths become tools; if empty, all.
+        /// Paths of operations that become tools; if empty, all.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub paths: Vec<String> = Vec::new(),
-        /// How Shoal writes lists in parameters of the style `deepObject`.
+        /// Form of lists in `deepObject` parameters.
         pub deep_lists: DeepLists = DeepLists::Mixed,
-        /// URL of the service, instead of the first server in the document
-        /// ([allowed addresses](backends.md#where-requests-may-go)).
+        /// URL of the service, instead of the document's first server ([allowed
+        /// addresses](backends.md#where-requests-may-go)).
         #[serde(skip_serializing_if = "String::is_empty")]
         pub base_url: String = String::new(),
-        /// URLs of equal services, instead of `base_url`. Each service is a worker.
+        /// URLs of equal services, instead of `base_url`. Each is a worker.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub base_urls: Vec<String> = Vec::new(),
-        /// Values of the variables in the server's URL, instead of their defaults.
+        /// Values of variables in the server's URL, instead of their defaults.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         pub server_variables: BTreeMap<String, String> = BTreeMap::new(),
-        /// Credentials, by security scheme. Shoal uses the first alternative for which it has all credentials.
+        /// Credentials, by security scheme. Shoal uses the first alternative for which it has all.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         pub security: BTreeMap<String, CredentialConfig> = BTreeMap::new(),
         /// Headers of every request. `config show` hides their values.
         pub headers: BTreeMap<String, Secret> = BTreeMap::new(),
-        /// File with further `Name: value` lines, read again on change.
+        /// File with more `Name: value` lines, read again on change.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub headers_file: Option<PathBuf> = None,
         /// Headers of the client's request that Shoal passes on.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub forward: Vec<String> = Vec::new(),
-        /// Treatment of callers that have no token, if `forward` has `authorization`.
+        /// Callers without a token, if `forward` has `authorization`.
         pub callers_without_token: CallersWithoutToken = CallersWithoutToken::Refuse,
         /// Exchanges the callers' tokens for tokens of the service (RFC 8693). Do not list `authorization` in `forward`
         /// as well.
         pub token_exchange: TokenExchangeConfig = TokenExchangeConfig::default(),
         /// Certificates for `https` connections.
         pub tls: HttpTls = HttpTls::default(),
-        /// Tools declare the `outputSchema` of their results.
+        /// Declares the tools' `outputSchema`.
         pub output_schemas: bool = true,
-        /// Maximum time to open a connection.
+        /// Time limit to open a connection.
         pub connect_timeout: Period = Period::seconds(10),
-        /// Maximum time of the service's answer; 0 is as long as the call.
+        /// Time limit of the service's answer; 0 is as long as the call.
         pub call_timeout: Period = Period::ZERO,
-        /// Maximum time for the document, a token or a health check.
+        /// Time limit for the document, a token or a health check.
         pub request_timeout: Period = Period::seconds(30),
-        /// How long Shoal keeps an unused connection. Set it shorter than the other side's idle timeout.
+        /// How long Shoal keeps an unused connection. Stay below the other side's idle timeout.
         pub connection_idle: Period = Period::seconds(4),
-        /// How often Shoal sends `HEAD` to the base URL to check the service.
+        /// How often Shoal checks the service by `HEAD` to the base URL.
         pub health_interval: Period = Period::seconds(10),
         /// Maximum bytes of the document and its files.
         pub document_bytes: usize = 128 * 1024 * 1024,
-        /// Maximum bytes of all tools of the service. Shoal leaves out further tools.
+        /// Maximum bytes of all tools. Shoal leaves out further tools.
         pub tools_bytes: usize = 256 * 1024 * 1024,
         /// Maximum bytes of a tool's schema. Larger schemas have [less detail](openapi.md#large-documents).
         pub schema_bytes: usize = 64 * 1024,
-        /// Maximum bytes of an answer of the service.
+        /// Maximum bytes of the service's answer.
         pub answer_bytes: usize = 4 * 1024 * 1024,
-        /// First pause before Shoal reconnects. Each failure doubles the pause.
+        /// First pause before a restart or reconnection. Each failure doubles the pause.
         pub restart_delay: Period = Period::millis(100),
-        /// Maximum pause before Shoal reconnects.
+        /// Maximum pause before a restart or reconnection.
         pub max_restart_delay: Period = Period::seconds(5),
     }
 }

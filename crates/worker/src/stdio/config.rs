@@ -53,17 +53,17 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table with command")]
     #[schemars(rename = "Stdio", extend("required" = ["command"]))]
     pub struct StdioConfig {
-        /// Program to start, from `PATH`. Shoal uses no shell.
+        /// Program, from `PATH`. Shoal uses no shell.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub command: String = String::new(),
-        /// Arguments of the program.
+        /// Arguments.
         pub args: Vec<String> = Vec::new(),
-        /// Environment variables of the server. `config show` hides their values.
+        /// Environment variables. `config show` hides their values.
         pub env: BTreeMap<String, Secret> = BTreeMap::new(),
         /// Variables that Shoal passes on besides `PATH`, `HOME`, locale, proxies and certificates, such as
-        /// `["AWS_*"]`, or `["*"]`. Variables that begin with `SHOAL_` need their whole name; `*` does not match them.
+        /// `["AWS_*"]`, or `["*"]`. Variables that begin with `SHOAL_` need their whole name.
         pub inherit: Vec<String> = Vec::new(),
-        /// Working directory of the server; by default Shoal's.
+        /// Working directory; by default Shoal's.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub cwd: Option<PathBuf> = None,
         /// Callers that [share](stdio-servers.md#who-shares-a-process) a process.
@@ -72,13 +72,13 @@ settings! {
         /// default 64 for sessions, or 4 shared.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub processes: Option<usize> = None,
-        /// How long the process of an unused session lives.
+        /// How long an unused session keeps its process or its session at the server.
         pub session_idle: Period = Period::seconds(300),
-        /// Lets shared legacy processes ask clients. Each call that may ask then has a process
-        /// [to itself](stdio-servers.md#one-call-in-a-process). Set it to false if your server does not ask.
+        /// Lets shared legacy processes ask clients: each call that may ask has a process [to
+        /// itself](stdio-servers.md#one-call-in-a-process). If your server does not ask, set it to false.
         pub may_ask: bool = true,
-        /// Shared processes may ask for `roots`. Use this only for legacy servers that ask in each call: others keep
-        /// one client's roots.
+        /// Lets shared processes ask for `roots`. Only for legacy servers that ask in each call: others keep one
+        /// client's roots.
         pub share_roots: bool = false,
         /// Era in which Shoal opens the server ([backends](backends.md#servers-of-both-eras)).
         pub era: EraChoice = EraChoice::Auto,
@@ -86,15 +86,15 @@ settings! {
         pub start_timeout: Period = Period::seconds(180),
         /// How long the server may ignore `initialize` before Shoal sends `server/discover`.
         pub probe_timeout: Period = Period::seconds(2),
-        /// Maximum time of a list or subscription request.
+        /// Time limit of a list, subscription or ping request.
         pub request_timeout: Period = Period::seconds(30),
-        /// Time for a process to end after Shoal closes its input, and again after `SIGTERM`.
+        /// Time to end a session or process: after Shoal closes its input, and again after `SIGTERM`.
         pub shutdown_grace: Period = Period::seconds(2),
         /// Maximum bytes of a message.
         pub line_bytes: usize = 16 * 1024 * 1024,
-        /// First pause before a restart. Each failure doubles the pause.
+        /// First pause before a restart or reconnection. Each failure doubles the pause.
         pub restart_delay: Period = Period::millis(100),
-        /// Maximum pause before a restart.
+        /// Maximum pause before a restart or reconnection.
         pub max_restart_delay: Period = Period::seconds(30),
     }
 }
@@ -103,11 +103,11 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Isolation {
-    /// Each legacy session has its own process. The other calls of a principal share a few processes.
+    /// Each legacy session has its own. A principal's other calls share a few.
     #[default]
     Session,
     // A call whose client can be asked has its process to itself, see `StdioBackend`.
-    /// All callers share a few processes. Shoal starts more when calls would wait.
+    /// All callers share a few. Shoal starts more when calls would wait.
     Shared,
 }
 

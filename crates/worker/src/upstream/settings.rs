@@ -14,8 +14,8 @@ use super::binding::Binding;
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Era")]
 pub enum EraChoice {
-    /// Legacy if the server supports it (over HTTP: if it has sessions). Shoal uses the modern era for a call that asks
-    /// by `InputRequiredResult`.
+    /// Legacy if the server supports it (over HTTP: if it has sessions). Calls that ask by `InputRequiredResult` use
+    /// the modern era.
     #[default]
     Auto,
     /// 2025-11-25 and before.

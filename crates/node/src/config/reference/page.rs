@@ -10,7 +10,7 @@ const HEAD: &str = "\
 
 <!-- Written by `shoal config doc` from the comments of the settings in crates. -->
 
-You can start Shoal without configuration. To change a setting, write a TOML file and start `shoal serve --config shoal.toml`:
+To change settings, write a TOML file and start `shoal serve --config shoal.toml`:
 
 ```toml
 [server]
@@ -28,19 +28,19 @@ prefix = \"files_\"
 
 Shoal reads settings from four sources. Later sources override earlier ones:
 
-1. The defaults, below each setting's name. A setting without a default is unset. In `[telemetry]`, the OpenTelemetry variables in parentheses override defaults,
-   but variables for single signals, such as `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, have no effect.
+1. The defaults, below each setting's name. A setting without a default is unset. In `[telemetry]`, the OpenTelemetry variables in parentheses override defaults.
+   Shoal ignores variables for single signals, such as `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`.
 2. Your TOML file, from `--config` or the variable `SHOAL_CONFIG`.
-3. Variables with two underscores between the parts. For example, `SHOAL_POOLS__FILES__CONCURRENCY=8` sets `pools.files.concurrency`. A value may be TOML, such as `[\"a\", \"b\"]`, or text.
-   Shoal ignores `SHOAL_…` variables without two underscores, because Kubernetes sets such variables for a Service named `shoal`. The exception is `SHOAL_QUOTAS`, which sets `[[quotas]]`.
+3. Variables with two underscores between the parts. For example, `SHOAL_POOLS__FILES__CONCURRENCY=8` sets `pools.files.concurrency`. A value is TOML, such as `[\"a\", \"b\"]`, or text.
+   `SHOAL_QUOTAS` sets `[[quotas]]`. Shoal ignores other `SHOAL_…` variables without two underscores, because Kubernetes sets some for a Service named `shoal`.
 4. Flags, such as `--listen`.
 
 Shoal merges tables and replaces lists. Write times with their unit, such as `\"1h 30m\"`. Where you list tools, principals, tags or paths, `*` matches any characters.
 
 `shoal config check` checks your configuration and the files that it names. Missing files and programs are warnings, because they may exist where Shoal runs.
-`shoal config show` prints the settings in force without secrets, and `shoal config schema` prints a JSON Schema for your editor.
+`shoal config show` prints the settings in force without secrets, and `shoal config schema` a JSON Schema for your editor.
 
-With errors in your configuration, Shoal prints all of them and exits with code 2:
+If your configuration has errors, Shoal prints all of them and exits with code 2:
 
 ```text
 shoal: the configuration has 3 errors
@@ -227,12 +227,23 @@ fn cell(name: &str, schema: &Value, required: bool) -> String {
     format!("`{name}`{default}")
 }
 
+/// Whether a choice's meaning repeats the choice.
+fn says_only(meaning: &str, choice: &str) -> bool {
+    meaning
+        .trim_end_matches('.')
+        .eq_ignore_ascii_case(choice.trim_matches('"'))
+}
+
 fn meanings(schema: &Value) -> String {
     let named: Vec<String> = variants(schema)
         .into_iter()
         .filter_map(|variant| {
             let choice = choices(variant).into_iter().next()?;
-            Some(format!("`{choice}`: {}", text_of(variant)))
+            let meaning = text_of(variant);
+            match says_only(&meaning, &choice) {
+                true => Some(format!("`{choice}`")),
+                false => Some(format!("`{choice}`: {meaning}")),
+            }
         })
         .collect();
     if !named.is_empty() {

@@ -6,13 +6,13 @@ use crate::metrics::labels::{OUTCOME, REASON, STATE, labels};
 labels! {
     /// The state of a worker.
     WorkerState: STATE {
-        /// The worker accepts calls.
+        /// Accepts calls.
         Ready = "ready",
-        /// The worker's backend is not ready yet.
+        /// Backend not ready yet.
         Starting = "starting",
-        /// The worker finishes its calls and accepts no more.
+        /// Finishes its calls.
         Draining = "draining",
-        /// The connection to the worker is down.
+        /// Connection down.
         Unreachable = "unreachable",
     }
 }
@@ -20,11 +20,11 @@ labels! {
 labels! {
     /// Whether calls go to a worker.
     CircuitState: STATE {
-        /// The worker gets every call.
+        /// All calls pass.
         Closed = "closed",
-        /// The worker gets no calls for a while.
+        /// No calls pass.
         Open = "open",
-        /// The worker gets one call as a test.
+        /// One trial call passes.
         HalfOpen = "half_open",
     }
 }
@@ -32,13 +32,13 @@ labels! {
 labels! {
     /// How a call's wait for a worker ended.
     QueueOutcome: OUTCOME {
-        /// The call went to a worker.
+        /// To a worker.
         Dispatched = "dispatched",
-        /// Shoal refused the call.
+        /// Refused.
         Shed = "shed",
-        /// The client cancelled the call.
+        /// Cancelled.
         Cancelled = "cancelled",
-        /// The call's deadline passed.
+        /// Passed.
         Deadline = "deadline",
     }
 }
@@ -46,19 +46,19 @@ labels! {
 labels! {
     /// The outcome of a call, as it is counted.
     CountedOutcome: OUTCOME {
-        /// The call ended with a result.
+        /// A result.
         Completed = "completed",
-        /// The call ended with a result that has `isError`.
+        /// A result with `isError`.
         ToolError = "tool_error",
-        /// The call ended with a JSON-RPC error.
+        /// JSON-RPC error.
         Error = "error",
-        /// The client cancelled the call.
+        /// Cancelled.
         Cancelled = "cancelled",
-        /// The call's deadline passed.
+        /// Passed.
         Deadline = "deadline",
-        /// The worker is lost, and nobody knows how the call ended.
+        /// Worker lost, outcome unknown.
         Lost = "lost",
-        /// The call waits for its client's answer.
+        /// Waits for its client's answer.
         Parked = "parked",
     }
 }
@@ -66,15 +66,15 @@ labels! {
 labels! {
     /// Why a call was refused.
     ShedReason: REASON {
-        /// The queue is full.
+        /// Queue full.
         QueueFull = "queue_full",
-        /// The call waited for the maximum time, or would have.
+        /// `queue_age` reached or expected.
         QueueTimeout = "queue_timeout",
-        /// The pool has no worker.
+        /// No worker.
         NoWorker = "no_worker",
-        /// The circuit breaker of every worker is open.
+        /// At every worker.
         CircuitOpen = "circuit_open",
-        /// The pool's workers are stopping.
+        /// Draining.
         Draining = "draining",
     }
 }
@@ -82,15 +82,15 @@ labels! {
 labels! {
     /// Why a call was sent again.
     RetryReason: REASON {
-        /// The worker was lost before it accepted the call.
+        /// Worker lost before it accepted the call.
         NotStarted = "not_started",
-        /// The worker was lost, and the call is safe to repeat.
+        /// The call is safe to repeat.
         WorkerLost = "worker_lost",
-        /// The worker had no free place.
+        /// Worker full.
         Busy = "busy",
-        /// The worker was stopping.
+        /// Draining.
         Draining = "draining",
-        /// The server failed before the call had an effect.
+        /// Before the call had an effect.
         BackendFailed = "backend_failed",
     }
 }

@@ -12,13 +12,13 @@ pub(super) const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertio
 const ISSUER: &str = "an authorization server";
 
 settings! {
-    /// Shoal's own token for the server, by OAuth client credentials. Shoal requests it, and replaces it before it expires
-    /// ([more](server-credentials.md#a-token-of-shoals-own)). Requests for it use the certificates and proxies of the server's `tls`.
+    /// Shoal's own token for a server, by OAuth client credentials. Requests for it use the certificates and proxies of
+    /// the server's `tls`.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table with client_id")]
     #[schemars(rename = "ClientCredentials")]
     pub struct ClientCredentialsConfig {
-        /// Client id of Shoal at the authorization server. A token of Shoal's own needs it.
+        /// Client id at the authorization server; required.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub client_id: String = String::new(),
         /// Client secret. `config show` hides it.
@@ -27,8 +27,7 @@ settings! {
         /// File with the client secret, read for each token.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub client_secret_file: Option<PathBuf> = None,
-        /// PEM file: private key (P-256, P-384, Ed25519 or RSA), instead of a secret, to sign a JWT
-        /// (`private_key_jwt`).
+        /// PEM file: private key (P-256, P-384, Ed25519 or RSA) to sign a JWT (`private_key_jwt`), instead of a secret.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub private_key_file: Option<PathBuf> = None,
         /// Name of the private key (`kid`), if the authorization server needs it.
@@ -36,20 +35,19 @@ settings! {
         pub key_id: String = String::new(),
         /// How Shoal sends the client secret.
         pub authentication: ClientAuthentication = ClientAuthentication::Auto,
-        /// URL of the token endpoint; by default Shoal finds it in the issuer's metadata.
+        /// URL of the token endpoint; by default from the issuer's metadata.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub token_endpoint: String = String::new(),
-        /// Identifier of the authorization server; by default from the server's 401 answer.
+        /// Authorization server's identifier; by default from the server's 401 answer.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub issuer: String = String::new(),
-        /// Server that the token is for (RFC 8707); by default the value that the server names, or else the server's
-        /// URL.
+        /// Server that the token is for (RFC 8707); by default as the server says, or else its URL.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub resource: String = String::new(),
         /// Parameter that Auth0 and others need instead of `resource`.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub audience: String = String::new(),
-        /// Scopes of the token, separated by spaces; by default those that the server names.
+        /// Scopes, separated by spaces; by default those that the server names.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub scope: String = String::new(),
     }
@@ -59,7 +57,7 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientAuthentication {
-    /// As the authorization server supports it, or else `basic`.
+    /// As the authorization server supports, or else `basic`.
     #[default]
     Auto,
     /// `client_secret_basic`.
