@@ -90,7 +90,6 @@ fn report(document: &str, list: Option<&String>) -> std::io::Result<Value> {
     }))
 }
 
-/// Returns the peak memory of the process in MB; 0 if it is unknown.
 fn most_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let most = status

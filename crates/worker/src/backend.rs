@@ -31,8 +31,8 @@ pub trait Backend: Send + Sync + 'static {
         watch::channel(OwnLists::default()).1
     }
 
-    /// Runs one call to its end. Errors become outcomes that say whether the tool ran. Some time
-    /// after [`CallContext::cancelled`] fires, the runtime drops the future.
+    /// Runs one call to its end. An error's outcome says whether the tool ran. Some time after
+    /// [`CallContext::cancelled`] fires, the runtime drops the future.
     async fn run(&self, call: &Call, context: &CallContext) -> CallOutcome;
 
     /// Starts reporting updates of a resource. Idempotent.
@@ -126,7 +126,7 @@ impl CallContext {
         Self { line }
     }
 
-    /// Sends like [`CallContext::notify`] if the buffer has room. Otherwise returns the arguments.
+    /// Returns the arguments if the buffer is full.
     pub(crate) fn notify_now(
         &self,
         method: Method,

@@ -176,7 +176,7 @@ impl HttpBackend {
         CallOutcome::Result(listed.to_json())
     }
 
-    /// Runs a call. Also returns whether the server had forgotten the session.
+    /// Also returns whether the server had forgotten the session.
     async fn run_once(
         &self,
         call: &Call,

@@ -57,7 +57,6 @@ const SECRET_BYTES: u64 = 64 * 1024;
 pub(crate) struct HttpClient {
     config: HttpClientConfig,
     outbound: Outbound,
-    /// The targets that the operator configured, without token endpoints.
     named: Named,
     headers: Headers,
     forward: Vec<Arc<str>>,
@@ -79,7 +78,6 @@ pub(crate) enum Unanswered {
     NotSent(String),
     /// A part of the request may have arrived.
     Lost(String),
-    /// Nothing was sent, because the caller has no token.
     NoToken(NoToken),
 }
 
@@ -117,8 +115,7 @@ pub(crate) fn check_url(url: &str, what: &str) -> Result<Url, String> {
 }
 
 impl HttpClient {
-    /// Creates a client without sending anything. `named` are the targets that the operator
-    /// configured, which may be private addresses.
+    /// `named` are the targets that the operator configured, which may be private addresses.
     pub(crate) fn new(
         config: HttpClientConfig,
         outbound: &Outbound,
@@ -145,7 +142,7 @@ impl HttpClient {
         })
     }
 
-    /// Returns the client, rebuilt if the certificates changed. Checks their files at intervals.
+    /// Rebuilds the client if the certificates changed. Checks their files at intervals.
     pub(crate) fn prepare(&self) -> Result<Client, String> {
         let mut built = self.client.lock();
         if let Some(built) = &mut *built {
@@ -195,7 +192,6 @@ impl HttpClient {
         self.outbound.client(settings, named)
     }
 
-    /// Prepares the token for a caller's requests.
     pub(crate) async fn admit(&self, caller: &Caller) -> Result<(), NoToken> {
         self.expect_token(caller)?;
         let Some(exchange) = &self.exchange else {
@@ -205,14 +201,13 @@ impl HttpClient {
         exchange.authorization(&client, caller).await.map(drop)
     }
 
-    /// Drops a caller's exchanged token that the server refused.
     pub(crate) fn not_accepted(&self, caller: Option<&Caller>) {
         if let (Some(exchange), Some(caller)) = (&self.exchange, caller) {
             exchange.forget(caller);
         }
     }
 
-    /// The headers besides the protocol's. `caller` is set for a caller's request.
+    /// Returns headers besides the protocol's. `caller` is set for a caller's request.
     pub(crate) async fn headers(
         &self,
         client: &Client,
@@ -235,8 +230,8 @@ impl HttpClient {
         Ok(all)
     }
 
-    /// Renews Shoal's own token after a 401 to a request that carried the token `sent`. Returns
-    /// whether there is a new token to try.
+    /// Renews Shoal's own token after a 401 to a request that carried the token `sent`. Returns whether there is a new
+    /// token to try.
     pub(crate) async fn renew(
         &self,
         client: &Client,
@@ -256,13 +251,12 @@ impl HttpClient {
         }
     }
 
-    /// The source of Shoal's own token, if a request carries it.
     fn own_credentials(&self, caller: Option<&Caller>) -> Option<&ClientCredentials> {
         let is_callers = caller.is_some_and(|caller| self.is_callers(caller));
         self.credentials.as_ref().filter(|_| !is_callers)
     }
 
-    /// Whether a caller's requests carry its token, as is or exchanged.
+    /// Includes exchanged tokens.
     pub(crate) fn is_callers(&self, caller: &Caller) -> bool {
         self.exchange.is_some() || self.forwards_token() && brings_token(caller)
     }
@@ -285,7 +279,6 @@ impl HttpClient {
             || self.config.headers.keys().any(|name| !is_replaced(name))
     }
 
-    /// Logs the server's message about the operator's credentials, which callers must not read.
     pub(crate) fn log_refusal(&self, server: &str, status: StatusCode, said: &str) {
         if let Some(kept_back) = self.refusals.admit() {
             let said = shown(said, SAID);
@@ -312,8 +305,7 @@ fn brings_token(caller: &Caller) -> bool {
     caller.headers.get(header::AUTHORIZATION.as_str()).is_some()
 }
 
-/// Sends a request, and waits for the head of the answer. Dropping the future, and later the answer, cancels
-/// the request.
+/// Waits for the head of the answer. Dropping the future, and later the answer, cancels the request.
 pub(crate) async fn send(request: RequestBuilder) -> Result<Response, Unanswered> {
     let (client, request) = request.build_split();
     let mut next = Some(request.map_err(|error| unanswered(&error))?);

@@ -65,7 +65,7 @@ pub struct RmcpBackend<H: ServerHandler> {
 }
 
 impl<H: ServerHandler> RmcpBackend<H> {
-    /// Starts a backend and reads the handler's lists. If that fails, reports why and reads again.
+    /// Reads the handler's lists. If that fails, reports why and reads again.
     pub async fn start(handler: H) -> Arc<Self> {
         let handler = Arc::new(handler);
         let hub = Arc::new(Hub::new());

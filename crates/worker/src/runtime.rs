@@ -261,7 +261,6 @@ impl WorkerRuntime {
             CallFailure::Overloaded { .. } => ShedReason::QueueFull,
             CallFailure::NotExecuted { .. } if self.is_draining() => ShedReason::Draining,
             CallFailure::NotExecuted { .. } => ShedReason::NoWorker,
-            // The metric counted this call at its first admission.
             _ => return,
         };
         metrics().workers.refused(&self.pool, reason);
@@ -335,7 +334,7 @@ impl Worker for WorkerRuntime {
         record.adopt(attach.epoch)?;
         let number = match attach.reader {
             None => record.attach(attach.after),
-            // If another reader took over, this one gets number 0, which reads no events.
+            // A former reader gets number 0, which reads no events.
             Some(reader) => record.reattach(reader, attach.after).unwrap_or(0),
         };
         if number > 0 {

@@ -69,7 +69,6 @@ pub struct StdioBackend {
     server: Server,
     config: Arc<StdioConfig>,
     pool: Arc<ProcessPool>,
-    /// Processes opened in the modern era, for a server of both eras.
     modern: Arc<ProcessPool>,
     sessions: Option<Arc<Sessions>>,
 }
@@ -112,7 +111,6 @@ impl StdioBackend {
         let can_answer = can(ClientCapability::Sampling)
             || can(ClientCapability::ElicitationForm)
             || can(ClientCapability::ElicitationUrl);
-        // The roots of an owner's process belong to no single call.
         let asks_for_roots = config.share_roots && config.isolation == Isolation::Shared;
         call.method.may_require_input()
             && (config.may_ask && can_answer || asks_for_roots && can(ClientCapability::Roots))
@@ -168,8 +166,7 @@ impl StdioBackend {
         }
     }
 
-    /// Waits until `process`, which ended before it read the call, takes no further calls, so that
-    /// this call can run elsewhere.
+    /// Waits until `process`, which ended before it read the call, takes no further calls.
     async fn may_go_on(
         &self,
         process: &Connection,

@@ -40,19 +40,16 @@ pub(super) struct Channel {
     ended: CancellationToken,
     session: OnceLock<HeaderValue>,
     version: OnceLock<HeaderValue>,
-    /// The URL for messages to an HTTP+SSE server.
     pub(super) messages: OnceLock<Url>,
     pub(super) speaks_http_sse: Arc<AtomicBool>,
     /// The caller of the last call, if the connection belongs to one caller. Messages between calls
     /// go in this caller's name.
     caller: Mutex<Option<Arc<Caller>>>,
-    /// The cookies of the owner's requests, or of Shoal's own requests if callers share the
-    /// connection.
+    /// The cookies of the owner's requests, or of Shoal's own if callers share the connection.
     cookies: Cookies,
     telling: Arc<Semaphore>,
 }
 
-/// State of all connections to one server.
 pub(super) struct Common {
     pub(super) endpoint: Arc<Endpoint>,
     pub(super) tools: Arc<Tools>,
@@ -62,7 +59,6 @@ pub(super) struct Common {
 }
 
 impl Channel {
-    /// Sends the messages from `queue` until `closing` fires.
     pub(super) fn open(
         common: &Common,
         client: Client,
@@ -120,7 +116,6 @@ impl Channel {
                     self.take(message).await;
                 }
             }
-            // All permits are free once every message is sent.
             let _ = self.telling.acquire_many(TELLING).await;
         };
         let grace = self.endpoint.config().shutdown_grace.get();
@@ -196,7 +191,7 @@ impl Channel {
         tracing::debug!(target: "shoal::http", server = self.link.name(), why, "a message did not reach the server");
     }
 
-    /// The connection's era; legacy until the handshake is over.
+    /// Legacy until the handshake is over.
     pub(super) fn era(&self) -> Era {
         self.link.greeting().era
     }
@@ -205,7 +200,6 @@ impl Channel {
         self.session.get().is_some()
     }
 
-    /// Stores the session id of an answer to `initialize`. Fails if the id cannot be sent back.
     pub(super) fn take_session(&self, answer: &Response) -> Result<(), String> {
         match answer.headers().get(MCP_SESSION_ID) {
             Some(session) if session.len() > LONGEST_SESSION => Err(format!(
@@ -301,7 +295,6 @@ impl Channel {
         }
     }
 
-    /// Sends Shoal's own message, and records whether the server is reachable.
     pub(super) async fn send_own(
         &self,
         method: HttpMethod,
@@ -336,8 +329,7 @@ impl Channel {
         sent
     }
 
-    /// Reads a refusal of the request with `id` and `caller`, and returns the request's outcome.
-    /// Gives up the connection if the server has forgotten the session.
+    /// Returns the request's outcome. Gives up the connection if the server has forgotten the session.
     pub(super) async fn refused(
         &self,
         answer: Response,
@@ -403,7 +395,6 @@ impl Channel {
         self.add_session(&mut headers);
         let ending = self.send_own(HttpMethod::DELETE, headers, Bytes::new());
         let grace = self.endpoint.config().shutdown_grace.get();
-        // A server may refuse to end sessions (405), or be away.
         let _ = tokio::time::timeout(grace, ending).await;
     }
 }

@@ -28,7 +28,7 @@ enum Followed {
 }
 
 impl Channel {
-    /// Sends a request, and passes its answer to the link. Stops if the caller no longer waits.
+    /// Stops if the caller no longer waits.
     pub(super) async fn exchange(
         self: Arc<Self>,
         text: Bytes,
@@ -75,7 +75,6 @@ impl Channel {
                         return Err(self.refused(answer, Some(id), caller.as_deref()).await);
                     }
                     Ok(answer) if self.messages.get().is_some() => {
-                        // The answer comes on the HTTP+SSE stream.
                         let _ = beginning_of(answer, ACCEPTED).await;
                         return Ok(None);
                     }
@@ -221,7 +220,6 @@ impl Channel {
         }
     }
 
-    /// Resumes a stream after its last event (up to 2025-11-25).
     async fn resume(
         &self,
         cursor: &Cursor,

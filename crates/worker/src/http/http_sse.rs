@@ -36,7 +36,6 @@ impl Channel {
         nothing_there.contains(&refusal) && self.messages.get().is_none()
     }
 
-    /// Whether the event is the one with which an HTTP+SSE server answers the POST of `initialize`.
     pub(super) fn is_endpoint(&self, event: &SseEvent) -> bool {
         event.name.as_deref() == Some(ENDPOINT) && self.messages.get().is_none()
     }
@@ -92,7 +91,7 @@ impl Channel {
         Err("its stream has no `endpoint`")
     }
 
-    /// Reads the stream to its end. Calls that are unanswered by then may have run.
+    /// Calls without an answer by then may have run.
     async fn read(self: Arc<Self>, mut events: Events) {
         let reading = async {
             loop {

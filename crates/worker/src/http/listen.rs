@@ -84,7 +84,6 @@ impl Channel {
         }
     }
 
-    /// Returns whether an event came before the stream's end.
     async fn hear(&self, mut events: Events, cursor: &mut Cursor) -> bool {
         let mut heard = false;
         while let Some(Ok(mut event)) = events.next().await {

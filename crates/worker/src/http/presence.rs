@@ -18,7 +18,6 @@ pub(super) struct Presence {
 #[derive(Default)]
 struct State {
     connection: Option<Arc<Connection>>,
-    /// Whether the server accepts only callers' own credentials.
     refuses: bool,
     why: String,
 }

@@ -11,11 +11,9 @@ use super::stream::has_media_type;
 use crate::http_client::{LATER, SAID, redirect_target, retry_after};
 use crate::upstream::{Denied, RequestOutcome, readable};
 
-/// Maximum bytes read of a refusal.
 const BODY: usize = 64 * 1024;
 
 pub(super) enum Refusal {
-    /// The server has forgotten the session and executed nothing.
     Forgotten,
     /// The server has forgotten the session if it also refuses a ping in the session. If not, this
     /// is the request's outcome, because some servers answer unknown methods with 404.
@@ -25,14 +23,13 @@ pub(super) enum Refusal {
 
 #[derive(Clone, Copy)]
 pub(super) struct Refused {
-    /// `None` for messages without an answer.
     pub(super) id: Option<u64>,
-    /// Whether the request is a call, which may have run.
+    /// A call may have run.
     pub(super) is_call: bool,
     pub(super) in_session: bool,
-    /// Whether the request carried the caller's token, as is or exchanged.
+    /// Includes an exchanged token.
     pub(super) in_callers_name: bool,
-    /// Whether the request carried the operator's credentials, which the refusal may quote.
+    /// The refusal may quote the operator's credentials.
     pub(super) in_operators_name: bool,
 }
 
@@ -167,7 +164,7 @@ fn saying(what: String, said: Option<&str>) -> String {
     }
 }
 
-/// Whether the error says that the session is unknown, rather than that the request is wrong.
+/// Whether the session is unknown, rather than the request wrong.
 fn says_forgotten(status: StatusCode, error: Option<&RpcError>, is_answer: bool) -> bool {
     let Some(error) = error else {
         return false;
@@ -335,7 +332,6 @@ mod tests {
                 );
             }
         }
-        // The log also shows a refusal without words.
         let (_, for_operator) = judge(
             StatusCode::FORBIDDEN,
             &HeaderMap::new(),

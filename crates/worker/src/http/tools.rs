@@ -57,7 +57,6 @@ impl Tools {
 }
 
 impl Known {
-    /// Returns whether the tool can be called.
     fn take(&mut self, era: Era, tool: &RawJson, before: &Self) -> bool {
         let (Some(name), Some(headers)) = (name(tool), headers(tool)) else {
             return true;

@@ -55,7 +55,7 @@ impl ClientCredentials {
         })
     }
 
-    /// Returns the `Authorization` header, or `None` until a 401 names the authorization server.
+    /// `None` until a 401 names the authorization server.
     pub(super) async fn authorization(
         &self,
         client: &Client,
@@ -67,7 +67,7 @@ impl ClientCredentials {
         token.await.map(Some)
     }
 
-    /// Replaces a token that got a 401. Returns whether there is another token to try.
+    /// Returns whether there is another token to try.
     pub(super) async fn renew(
         &self,
         client: &Client,
@@ -86,7 +86,7 @@ impl ClientCredentials {
         self.token.renew(refused, fetch).await.map(|_| true)
     }
 
-    /// Records that even a new token got a 401, so that Shoal requests no further one for a while.
+    /// After a 401 for a new token, Shoal requests no further one for a while.
     pub(super) fn was_futile(&self) {
         *self.futile_until.lock() = Some(Instant::now() + FUTILE);
     }
@@ -107,7 +107,7 @@ impl ClientCredentials {
         })
     }
 
-    /// Finds the token's source, anew after a 401, because servers change their authorization servers.
+    /// Finds the source anew after a 401, because servers change their authorization servers.
     async fn source(
         &self,
         client: &Client,

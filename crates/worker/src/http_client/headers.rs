@@ -1,4 +1,4 @@
-//! Headers of the operator, from the configuration or a file, and headers forwarded from clients.
+//! Headers of the operator, from the configuration or a file, and of clients.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -39,8 +39,7 @@ const OWN: [&str; 17] = [
 pub(super) struct Headers {
     fixed: HeaderMap,
     file: Option<PathBuf>,
-    /// The file's headers. The lock is held while the file is read, so that all requests wait for
-    /// its headers.
+    /// Locked while the file is read, so that all requests wait for its headers.
     read: Mutex<Read>,
 }
 
@@ -90,7 +89,7 @@ impl Headers {
         })
     }
 
-    /// Returns the present headers. While the file cannot be read, its last headers stay.
+    /// While the file cannot be read, its last headers stay.
     pub(super) async fn current(&self) -> HeaderMap {
         let mut headers = self.fixed.clone();
         let Some(file) = &self.file else {

@@ -51,7 +51,7 @@ impl Reachability {
         self.hear(Heard::There);
     }
 
-    /// Records a failed check. Returns whether to unlist the server's tools.
+    /// Returns whether to unlist the server's tools.
     pub(crate) fn missed(&self) -> bool {
         self.hear(Heard::Away);
         let mut away_since = self.away_since.lock();
@@ -65,23 +65,22 @@ impl Reachability {
         }
     }
 
-    /// Whether calls wait for the server: it is not known to be reachable, and there is no other.
     pub(crate) fn is_waited_for(&self) -> bool {
         self.is_alone() && self.heard() != Heard::There
     }
 
-    /// Waits until the server is reachable. Cancellation safe.
+    /// Cancellation safe.
     pub(crate) async fn back(&self) {
         self.until(|own, _| own == Heard::There).await;
     }
 
-    /// Waits until this server is away and another is reachable. Cancellation safe.
+    /// Waits until another server is reachable and this one is not. Cancellation safe.
     pub(crate) async fn left_to_others(&self) {
         self.until(|own, all| own == Heard::Away && all.contains(&Heard::There))
             .await;
     }
 
-    /// Waits for `interval`, or until a hint that the server is away. Cancellation safe.
+    /// Returns early on a hint that the server is away. Cancellation safe.
     pub(crate) async fn ask_again(&self, interval: Duration) {
         let doubted = self.until(|own, _| own != Heard::There);
         let _ = tokio::time::timeout(interval, doubted).await;

@@ -20,7 +20,7 @@ const UNTOLD: Duration = Duration::from_secs(60);
 const REFUSED: Duration = Duration::from_secs(10);
 const AWAY: Duration = Duration::from_secs(1);
 
-/// Why there is no token. The reasons contain no tokens.
+/// The reasons contain no tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoToken {
     Refused(String),

@@ -27,7 +27,7 @@ pub(super) fn check(config: &TokenExchangeConfig) -> Result<(), String> {
 }
 
 impl TokenExchange {
-    /// `within` is the maximum time of a request to the endpoint.
+    /// `within` limits a request to the endpoint.
     pub(super) fn new(config: TokenExchangeConfig, within: Duration) -> Result<Self, String> {
         check(&config)?;
         Ok(Self {

@@ -17,9 +17,7 @@ use super::media::{BodyKind, essence};
 use super::operation::CompiledOperation;
 use crate::http_client::{LATER, beginning_of, redirect_target, retry_after};
 
-/// Maximum bytes read of an unsuccessful answer.
 const REFUSAL: usize = 64 * 1024;
-/// Maximum characters of an unsuccessful answer in a result.
 const SHOWN: usize = 8 * 1024;
 const TOLD: [http::HeaderName; 5] = [
     header::CONTENT_TYPE,
@@ -76,7 +74,7 @@ pub(super) fn wrong(why: &str) -> RawJson {
     RawJson::of(&json!({ "content": [{ "type": "text", "text": why }], "isError": true }))
 }
 
-/// Returns the failure if the service has not run the call, and may run it later.
+/// `None` if the service may have run the call, or will not run it later.
 fn busy(status: StatusCode, headers: &HeaderMap) -> Option<CallFailure> {
     let later = retry_after(headers);
     let what = match status {
@@ -155,7 +153,6 @@ impl Success {
         Self::content(json!({ "type": "text", "text": text }))
     }
 
-    /// Returns the JSON as text, and the part that fits the schema as structured content.
     fn json(json: RawJson, promised: Option<&RawJson>) -> Self {
         let success = Self::text(json.as_str());
         let Some(schema) = promised else {
@@ -172,7 +169,6 @@ impl Success {
         }
     }
 
-    /// A tool with an output schema must return structured content.
     fn without_structure(self, promised: Option<&RawJson>) -> Self {
         self.with(promised.map(|_| (RawJson::from_static("{}"), true)))
     }
@@ -186,7 +182,7 @@ impl Success {
     }
 }
 
-/// Returns the part of the answer that fits the schema; `None` if all of it fits.
+/// Returns what fits the schema; `None` if all of the answer fits.
 fn structure(answer: Value, schema: &RawJson, bytes: usize) -> Option<RawJson> {
     let schema: Value = schema.read().unwrap_or_default();
     match fitted(answer, &schema, bytes) {
@@ -195,8 +191,7 @@ fn structure(answer: Value, schema: &RawJson, bytes: usize) -> Option<RawJson> {
     }
 }
 
-/// Reads a `401` to the operator's credentials. Returns the result, and the service's text for the operator
-/// alone.
+/// Returns the result, and the service's text for the operator alone.
 pub(super) async fn unauthorized(answer: Response) -> (RawJson, String) {
     let (status, headers) = (answer.status(), answer.headers().clone());
     let body = beginning_of(answer, REFUSAL).await;

@@ -26,13 +26,11 @@ const NO_TOOLS: [&str; 2] = ["CONNECT", "TRACE"];
 const NO_TRACE: &str =
     "a tool must not use this method: its answer could show the request's credentials";
 const ABOUT: usize = 4096;
-/// Maximum bytes of all `outputSchema`s together.
 const OUTPUTS: usize = 1024 * 1024;
 const LEAST_OUTPUT: usize = 2048;
 const CONVERSION: Duration = Duration::from_secs(60);
 const TOO_LONG: &str = "the operations before it took too long to become tools; choose some with tools.allow, tags or paths";
 const NAMED: usize = 5;
-/// Maximum characters of a reason in the log.
 const REASON: usize = 400;
 const OPERATION: usize = 200;
 
@@ -40,7 +38,6 @@ pub(super) struct Api {
     pub(super) base: Url,
     pub(super) operations: HashMap<String, CompiledOperation>,
     pub(super) catalog: PoolCatalog,
-    /// Tells the operator which operations are left out.
     pub(super) detail: Option<String>,
     pub(super) size: ListSize,
 }
@@ -102,7 +99,6 @@ struct Compiler<'a> {
     is_named: bool,
     schemes: Schemes,
     names: UniqueNames,
-    /// Operations whose credentials are not configured.
     unauthorized: Vec<String>,
     left_out: Vec<String>,
     operations: HashMap<String, CompiledOperation>,
@@ -202,7 +198,6 @@ impl Compiler<'_> {
         })
     }
 
-    /// `None` if the operator excludes the operation.
     fn operation(
         &mut self,
         method: &str,

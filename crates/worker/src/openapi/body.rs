@@ -21,7 +21,6 @@ pub(super) struct BodyEncoder {
     kind: BodyKind,
     media: String,
     encoding: BTreeMap<String, Encoding>,
-    /// Properties that are files, which clients send as Base64.
     files: Vec<String>,
     lists: DeepLists,
 }

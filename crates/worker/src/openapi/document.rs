@@ -25,7 +25,6 @@ const SCHEMAS: [&str; 2] = ["schema", "itemSchema"];
 pub(super) struct Document {
     root: Value,
     version: OpenApiVersion,
-    /// Why parts are missing, by JSON Pointer.
     missing: BTreeMap<String, String>,
 }
 
@@ -101,7 +100,7 @@ impl Document {
         Err("its references lead to one another without end".to_owned())
     }
 
-    /// Parses an object, following references to it and to its members.
+    /// Follows references to the object and to its members.
     pub(super) fn read<T: DeserializeOwned>(&self, value: &Value) -> Result<T, String> {
         let value = self.resolve(value)?;
         let value = match value.as_object() {

@@ -37,13 +37,11 @@ const FLAT: [&str; 11] = [
 
 #[derive(Clone, Debug)]
 pub(super) struct Inputs {
-    /// The input schema. `CompiledOperation::compile` moves it to the listed tool.
+    /// `CompiledOperation::compile` moves it to the listed tool.
     pub(super) schema: Value,
     pub(super) parameters: Vec<ParameterInput>,
     pub(super) body: Option<BodyInput>,
-    /// All argument names, if `schema` allows no others.
     known: Option<HashSet<String>>,
-    /// The service's property names, if listed names differ from them.
     wire_names: Option<WireNames>,
     pub(super) cut: Option<&'static str>,
 }
@@ -59,7 +57,7 @@ pub(super) struct ParameterInput {
 #[derive(Clone, Debug)]
 pub(super) struct BodyInput {
     pub(super) writer: BodyEncoder,
-    /// The argument that is the whole body. If `None`, arguments besides parameters are the body's properties.
+    /// `None` if arguments besides parameters are the body's properties.
     pub(super) argument: Option<String>,
     pub(super) required: bool,
 }
@@ -82,7 +80,7 @@ impl From<String> for Unsupported {
     }
 }
 
-/// Builds a schema of at most `limit` bytes, in as much detail as fits.
+/// Uses as much detail as fits into `limit` bytes.
 pub(super) fn of(
     document: &Document,
     parameters: &[Parameter],

@@ -30,9 +30,8 @@ pub(super) struct OpenApiService {
     source: DocumentSource,
     /// Fetches parts of the document at other origins, without the service's credentials.
     others: HttpClient,
-    /// The configured URL of the service, if any.
     base: Option<Url>,
-    /// Whether this is the first of several equal services, which all have the same tools.
+    /// All equal services have the same tools.
     is_first: bool,
     api: RwLock<Option<Arc<Api>>>,
 }
@@ -70,7 +69,6 @@ impl OpenApiService {
         })
     }
 
-    /// `None` until the document has been read.
     pub(super) fn api(&self) -> Option<Arc<Api>> {
         self.api.read().clone()
     }
@@ -180,8 +178,7 @@ impl Monitor {
         }
     }
 
-    /// Rereads the document when due, and checks the service. Returns why the service is degraded,
-    /// if it is.
+    /// Returns why the service is degraded, if it is.
     async fn look(&mut self) -> Result<Option<String>, Unread> {
         let known = self.service.api();
         let is_due = match self.service.source {
@@ -240,7 +237,7 @@ impl Monitor {
         self.service.restarts.load(Ordering::Relaxed) > 0
     }
 
-    /// Returns why the service is not ready, if that is new.
+    /// Returns the reason if it is new.
     fn publish_failure(&self, unread: Unread) -> Option<String> {
         let was_ready = self.publish.borrow().catalog.is_some() || self.service.api().is_some();
         let detail = match unread {

@@ -24,7 +24,6 @@ impl UniqueNames {
         name
     }
 
-    /// Changes the name if it is taken, or if clients would refuse it.
     pub(super) fn argument(&mut self, name: &str, place: &str) -> String {
         let name = legal_name(name);
         let name = match self.is_free(&name) {

@@ -125,8 +125,7 @@ fn hints(method: &str) -> Option<Value> {
     }
 }
 
-/// Returns the parameters of an operation and of its path (`common`). The operation's parameter replaces the path's of
-/// the same name and location.
+/// The operation's parameter replaces the path's (`common`) of the same name and location.
 fn declared(
     document: &Document,
     common: &[Value],
@@ -148,8 +147,7 @@ fn declared(
     Ok(parameters)
 }
 
-/// Returns the parameters that become arguments: without those that Shoal sets or the path fixes,
-/// and with those that only the path names.
+/// Leaves out those that Shoal sets or the path fixes, and adds those that only the path names.
 fn parameters(
     mut parameters: Vec<Parameter>,
     config: &OpenApiConfig,

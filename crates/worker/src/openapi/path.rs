@@ -26,7 +26,6 @@ const PATH: &AsciiSet = &CONTROLS
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PathPiece {
     Literal(String),
-    /// The index of the tool's parameter, and the segments that the value may span.
     Argument(usize, Segments),
 }
 
@@ -56,8 +55,7 @@ impl Segments {
         *self != Self::One
     }
 
-    /// Refuses a value of several segments that would lead to another path, for example by `..`, or
-    /// that does not match its pattern.
+    /// Refuses a value of several segments that leads to another path, such as `..`, or breaks its pattern.
     pub(super) fn check(&self, written: &str) -> Result<(), String> {
         let segments: Vec<&str> = written.split('/').collect();
         let is_last = |at: usize| at > 0 && at + 1 == segments.len();

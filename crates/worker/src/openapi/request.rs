@@ -23,7 +23,6 @@ pub(super) struct HttpRequest {
     pub(super) body: Bytes,
 }
 
-/// Builds a call's HTTP request. Errors are for the caller.
 pub(super) fn build(
     operation: &CompiledOperation,
     base: &Url,
@@ -107,7 +106,6 @@ pub(super) fn authorize(
     Ok(())
 }
 
-/// Makes the service's spans children of the call's.
 pub(super) fn trace(headers: &mut HeaderMap, parent: Option<&TraceContext>) {
     let Some(parent) = parent else {
         return;
@@ -217,7 +215,6 @@ fn own_value(
     pieces.collect()
 }
 
-/// Encoded `name=value` pairs of a query or of cookies.
 fn pairs(
     inputs: &Inputs,
     arguments: &Map<String, Value>,

@@ -31,7 +31,6 @@ pub(super) use self::detail::{Detail, INPUT, OUTPUT};
 pub(super) use self::names::{WIRE_NAME, aliases, without_wire_names};
 pub(super) use self::pattern::Patterns;
 
-/// Bounds the time of a conversion.
 const MOST_SCHEMAS: usize = 20_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +48,7 @@ pub(super) struct Schemas<'a> {
     document: &'a Document,
     direction: SchemaDirection,
     detail: &'static Detail,
-    /// Names of definitions, by JSON Pointer to the schema.
+    /// By JSON Pointer to the schema.
     names: HashMap<String, String>,
     open: VecDeque<Open<'a>>,
     definitions: Map<String, Value>,

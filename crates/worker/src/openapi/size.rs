@@ -9,7 +9,6 @@ const MANY_BYTES: usize = 200_000;
 pub(super) struct ListSize {
     tools: usize,
     pub(super) bytes: usize,
-    /// Tokens, as `shoal tools --stats` counts them.
     tokens: usize,
 }
 

@@ -11,7 +11,6 @@ use shoal_ports::read_file;
 use super::document::PartLocation;
 use crate::http_client::{HttpClient, Unanswered, check_url, modified, off_the_runtime, send};
 
-/// The document's name in messages about its URL.
 const WHAT: &str = "an OpenAPI document";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,7 +93,6 @@ impl DocumentSource {
             }
             (_, PartLocation::Url(url)) => {
                 let read = in_time(fetch(others, url, false, limit), within).await;
-                // A missing part elsewhere must not make the document unavailable.
                 read.map_err(|(Unread::Away(why) | Unread::Wrong(why))| Unread::Wrong(why))
             }
             (Self::Url(_), PartLocation::File(_)) => Err(Unread::Wrong(

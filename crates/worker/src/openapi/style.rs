@@ -25,7 +25,6 @@ pub(super) struct ParameterEncoder {
 }
 
 impl ParameterEncoder {
-    /// Fails if the style is invalid at the parameter's place.
     pub(super) fn of(parameter: &Parameter) -> Result<Self, String> {
         use ParameterLocation::{Bound, Cookie, Header, Path, Query, QueryString};
         let usual = match parameter.location {
@@ -83,7 +82,6 @@ impl ParameterEncoder {
         self.lists = lists;
     }
 
-    /// Fails if the value would lead to another path.
     pub(super) fn in_path(&self, value: &Value, segments: &Segments) -> Result<String, String> {
         let keeps = self.allow_reserved || *segments == Segments::Several;
         let set = if keeps { RESERVED_IN_PATH } else { VALUE };
@@ -141,7 +139,7 @@ impl ParameterEncoder {
         }
     }
 
-    /// Whether names and values are written unencoded, so that they must not contain separators.
+    /// Names and values must not contain separators then.
     pub(super) fn is_unencoded(&self) -> bool {
         self.style == ParameterStyle::Cookie && self.content.is_none()
     }
@@ -204,7 +202,6 @@ fn whole(kind: BodyKind, value: &Value) -> String {
     }
 }
 
-/// Writes an object as a form. Other values are text that is a form already.
 fn as_form(value: &Value) -> String {
     let Value::Object(members) = value else {
         return plain(value);

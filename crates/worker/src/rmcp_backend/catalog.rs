@@ -74,7 +74,7 @@ impl<H: ServerHandler> Lister<H> {
         }
     }
 
-    /// Reads and publishes the lists that changed since `known`, or all lists if it is `None`.
+    /// Reads all lists if `known` is `None`.
     async fn refresh(&self, catalog: &mut PoolCatalog, known: Option<[u64; 3]>) {
         // Taken before the lists are read, so that an announcement meanwhile causes another read.
         let announced = self.hub.announced();

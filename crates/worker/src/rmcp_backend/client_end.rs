@@ -77,7 +77,7 @@ impl ClientEnd {
         }
     }
 
-    /// Passes a notification on. If the call has no room for it now, returns the rest of the work.
+    /// Returns the rest of the work if the call has no room.
     fn notified(
         &self,
         notification: ServerNotification,

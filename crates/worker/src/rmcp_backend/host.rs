@@ -156,7 +156,6 @@ impl<H: ServerHandler> Host<H> {
     }
 }
 
-/// Names the newest revision in which peers may announce without a listen request.
 fn introduction() -> InitializeRequestParams {
     let info = Implementation::new("shoal", env!("CARGO_PKG_VERSION"));
     InitializeRequestParams::new(ClientCapabilities::default(), info)

@@ -41,7 +41,6 @@ pub(super) async fn invoke<H: ServerHandler>(
                     raw(&result, call)
                 }
                 CallToolResponse::InputRequired(result) => raw(&result, call),
-                // The client would ask about a task that Shoal does not serve.
                 _ => Err(RpcError::internal(
                     "the tool answered with a task of its own, which cannot be followed through Shoal",
                 )),

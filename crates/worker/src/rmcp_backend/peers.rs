@@ -29,7 +29,7 @@ pub(super) struct PeerCache {
 }
 
 struct Idle {
-    /// The owner's hash. `None` if the peer is kept only for its tool's announcements.
+    /// `None` if the peer is kept only for its tool's announcements.
     hash: Option<u64>,
     connection: Box<PeerConnection>,
 }
@@ -48,7 +48,6 @@ struct PeerOwner {
 
 enum Identity {
     Session(SessionId),
-    /// Without authentication, all callers without a session are one principal.
     Principal(Principal),
 }
 
@@ -60,7 +59,7 @@ pub(super) struct LentPeer<'a> {
     connection: Option<Box<PeerConnection>>,
 }
 
-/// A peer's service. It gets no requests, because calls go to the handler directly.
+/// Gets no requests, because calls go to the handler directly.
 struct NoService;
 
 impl ServerHandler for NoService {}

@@ -45,14 +45,13 @@ pub(super) fn split_request(request: &ServerRequest) -> Option<(Method, Option<R
     ))
 }
 
-/// Returns the parameters of an update, without the id of Shoal's own subscription.
+/// Leaves out the id of Shoal's own subscription.
 pub(super) fn update(notification: &ServerNotification) -> Option<RawJson> {
     let (_, params) = split(notification)?;
     Some(params?.without_meta(SUBSCRIPTION_ID))
 }
 
-/// Converts a client's answer. If it does not fit the request, rmcp reports a wrong type to the
-/// tool.
+/// If the answer does not fit the request, rmcp reports a wrong type to the tool.
 pub(super) fn answer(request: &ServerRequest, answer: &RawJson) -> ClientResult {
     fn fitting<T: DeserializeOwned + Into<ClientResult>>(answer: &RawJson) -> Option<ClientResult> {
         answer.read::<T>().ok().map(Into::into)

@@ -32,7 +32,6 @@ impl WorkerRuntime {
         let form = Form::start(config, backend).await;
         let former = {
             let mut forms = self.forms.write();
-            // Checked under the lock, because shutdown sets the draining flag before it lists the forms.
             (!self.is_draining()).then(|| forms.replace(Arc::clone(&form)))
         };
         let Some(former) = former else {
@@ -86,7 +85,7 @@ async fn follow_state(runtime: Weak<WorkerRuntime>, form: Weak<Form>) {
     }
 }
 
-/// Passes updates on. After a lag, reports all watched resources as changed.
+/// After a lag, reports all watched resources as changed.
 async fn pass_updates_on(
     runtime: Weak<WorkerRuntime>,
     mut updates: broadcast::Receiver<ResourceUpdated>,

@@ -11,7 +11,6 @@ use tokio::time::sleep;
 
 use super::record::CallRecord;
 
-/// Cancels the call unless its reader returns in time over another link.
 pub(super) fn watch(record: &Arc<CallRecord>, number: u64) {
     let (Some(patience), Ok(runtime)) = (record.deserted_after(), Handle::try_current()) else {
         return;

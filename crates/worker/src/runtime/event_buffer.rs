@@ -6,14 +6,12 @@ use shoal_ports::{AskId, CallEvent, CallEventKind, CallFailure, CallOutcome, Ret
 const KEPT_EVENTS: usize = 256;
 /// Maximum bytes of kept events, because log messages have no limit.
 const KEPT_BYTES: usize = 1024 * 1024;
-/// Bytes of an event besides its texts.
 const EVENT_WEIGHT: usize = 128;
 
 /// When the buffer is full, the oldest notifications go; open questions and the end stay.
 #[derive(Default)]
 pub(super) struct EventBuffer {
     kept: VecDeque<CallEvent>,
-    // Stored separately, so that a call with only an end allocates no queue.
     end: Option<CallEvent>,
     last: u64,
     bytes: usize,

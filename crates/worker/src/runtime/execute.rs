@@ -35,7 +35,7 @@ pub(super) async fn execute(
     let run = run.in_span(&span);
     tokio::pin!(run);
     tokio::select! {
-        // Polled first, because a call that does not wait needs no timer.
+        // A call that does not wait needs no timer.
         biased;
         ended = &mut run => {
             if let Ok(outcome) = &ended {
@@ -51,7 +51,6 @@ pub(super) async fn execute(
         }
         () = sleep_until(call.deadline) => {
             let failure = match record.waits() {
-                // The call waits in its backend, so its tool has not begun.
                 true => waited("its deadline"),
                 false => CallFailure::DeadlineExceeded { limit: limit(call, record) },
             };

@@ -6,7 +6,7 @@ use shoal_ports::{CallFailure, Caller, Epoch, Principal, PrincipalCounts, Sessio
 
 /// Maximum remembered sessions. Late messages for forgotten ones are unlikely.
 const MOST: usize = 8192;
-/// Sessions to drop together, to amortize the search.
+/// Amortizes the search.
 const FORGOTTEN: usize = MOST / 16;
 
 /// Sessions' latest known owners, and whether the sessions have ended. When full, the principal with the most
@@ -17,7 +17,7 @@ pub(super) struct SessionFences(Mutex<FenceTable>);
 #[derive(Default)]
 struct FenceTable {
     sessions: HashMap<SessionId, SessionFence, RandomState>,
-    /// Oldest first. An entry is stale if its session has another number now.
+    /// An entry is stale if its session has another number now.
     order: VecDeque<(u64, SessionId)>,
     counts: PrincipalCounts,
     count: u64,
@@ -51,7 +51,6 @@ impl SessionFences {
     }
 
     pub(super) fn end(&self, session: &SessionId) {
-        // The principal is unknown, but matters only for a new entry.
         let nobody = Principal::anonymous();
         self.0.lock().enter(session, &nobody).has_ended = true;
     }
@@ -97,7 +96,6 @@ impl FenceTable {
         }
     }
 
-    /// Removes the stale entries that renewals of sessions leave.
     fn forget_former_places(&mut self) {
         let sessions = &self.sessions;
         self.order.retain(|(number, session)| {

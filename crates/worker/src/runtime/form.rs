@@ -20,7 +20,6 @@ pub(super) struct Form {
     pub(super) state: watch::Receiver<BackendState>,
     pub(super) admission: Arc<Admission>,
     pub(super) pool: Pool,
-    /// Fires when all actors, and so the calls, have ended.
     pub(super) over: CancellationToken,
     entering: TaskTracker,
 }
@@ -130,7 +129,6 @@ impl Forms {
     pub(super) fn replace(&mut self, next: Arc<Form>) -> Arc<Form> {
         let former = std::mem::replace(&mut self.current, next);
         self.former.push(FormerForm {
-            // If the next form has the same backend, sessions continue there.
             keeps_sessions: !former.is_backend_of(&self.current),
             form: Arc::clone(&former),
         });
@@ -153,7 +151,6 @@ impl Forms {
         }
     }
 
-    /// Returns whether the form's backend is unused now.
     pub(super) fn forget(&mut self, form: &Arc<Form>) -> bool {
         self.former
             .retain(|former| !Arc::ptr_eq(&former.form, form));
@@ -164,7 +161,6 @@ impl Forms {
         is_last
     }
 
-    /// The calls of all forms, and the capacity of the current one.
     pub(super) fn load(&self) -> WorkerLoad {
         let mut load = self.current.admission.load();
         for former in &self.former {

@@ -6,7 +6,6 @@ use shoal_telemetry::metrics::{self, ActorKind, NameKind, Registration, metrics}
 
 use super::WorkerRuntime;
 
-/// The registered readings. Dropping the value removes them.
 pub(super) struct Gauges {
     _registrations: [Registration; 7],
 }
@@ -46,7 +45,6 @@ impl Gauges {
                         report(&name, age.unwrap_or_default());
                     }
                 }),
-                // Reports the queue as the actors' mailbox.
                 (all.actors).observe_mailbox(actors(queued)),
                 (all.actors).observe_alive(actors(alive)),
             ],

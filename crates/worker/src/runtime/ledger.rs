@@ -16,7 +16,7 @@ use super::record::CallRecord;
 use super::tombstones::Tombstones;
 
 const SWEEP: Duration = Duration::from_secs(1);
-/// Maximum recent calls that an acknowledgement searches. It has no effect on older calls.
+/// An acknowledgement has no effect on older calls.
 const LOOKED_BACK: usize = 4096;
 
 pub(super) struct Ledger {
@@ -160,8 +160,7 @@ impl Ledger {
         open.map(|record| Arc::clone(&record)).collect()
     }
 
-    /// Counts recently ended calls whose end no reader has fetched. For older ones, no reader is expected any
-    /// more.
+    /// For older ones, no reader is expected any more.
     pub(super) fn undelivered(&self) -> usize {
         let now = Instant::now();
         let limits = *self.limits.read();
@@ -205,7 +204,7 @@ impl Ledger {
         }
     }
 
-    /// Removes a call. Leaves a tombstone if it must not run again.
+    /// Leaves a tombstone if the call must not run again.
     pub(super) fn forget(&self, id: CallId) {
         self.calls.remove_if(&id, |_, record| {
             let now = Instant::now();

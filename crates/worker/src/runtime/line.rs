@@ -156,7 +156,7 @@ impl CallRecord {
         }
     }
 
-    /// Whether the client wants the log message. A message without a readable level is invalid.
+    /// A message without a readable level is invalid.
     fn wants_log(&self, params: Option<&RawJson>) -> bool {
         let level = params
             .and_then(|params| params.member("level"))

@@ -20,7 +20,7 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// Records the end of a call. A stopped call ends with the stop, even if its tool needs longer.
+    /// A stopped call ends with the stop, even if its tool needs longer.
     pub(super) fn end(&self, outcome: &CallOutcome) {
         let Some(began) = self.began else {
             return;

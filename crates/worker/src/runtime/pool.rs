@@ -64,7 +64,7 @@ pub(super) struct Shared {
 }
 
 struct State {
-    /// A stack, so that recently used actors are reused first.
+    /// Reuses recent actors first.
     idle: Vec<ActorRef<Job>>,
     /// Calls that waited for a client or backend and need an actor again. They precede calls that have not begun.
     returning: VecDeque<Weak<CallRecord>>,
@@ -89,7 +89,7 @@ enum Closing {
 }
 
 impl Pool {
-    /// Starts the actors. The returned task ends when all of them have ended.
+    /// The returned task ends when all actors have ended.
     pub(super) async fn start(
         config: &PoolConfig,
         backend: Arc<dyn Backend>,
@@ -136,7 +136,7 @@ impl Pool {
         (Self(shared), ended)
     }
 
-    /// Runs or queues a call, which may have ended on return.
+    /// The call may have ended on return.
     pub(super) fn dispatch(&self, work: PooledCall, first_turn: FirstTurn) {
         let mut state = self.0.state.lock();
         if state.closing != Closing::No {
@@ -254,8 +254,7 @@ impl Shared {
         call
     }
 
-    /// Gives a free `actor` its next job: lends it to a call that continues, returns a queued call
-    /// for it, or marks it as idle.
+    /// Lends `actor` to a call that continues, returns a queued call for it, or marks it as idle.
     fn next(self: &Arc<Self>, actor: &ActorRef<Job>, left: &Principal) -> Option<BoxedCall> {
         let mut state = self.state.lock();
         state.shares.leave(left);
@@ -300,11 +299,9 @@ impl Shared {
                 Some(ActorLease::new(self, &actor, principal))
             }
             (Closing::No, None) => return state.returning.push_back(Arc::downgrade(&call)),
-            // A closing pool may have no actor left to wait for.
             (Closing::Draining | Closing::Stopped, None) => None,
         };
         drop(state);
-        // If the call declines, this frees the actor.
         drop(call.resume(lent));
     }
 

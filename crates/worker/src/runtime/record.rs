@@ -24,7 +24,6 @@ const UNREAD_EVENTS: u64 = 64;
 /// Maximum answered questions remembered, because an acknowledgement may be lost.
 const ANSWERED: usize = 128;
 
-/// One call, until the worker forgets it.
 pub(super) struct CallRecord {
     pub(super) id: CallId,
     pub(super) caller: Arc<Caller>,
@@ -82,7 +81,6 @@ pub(super) enum Offered {
 impl CallRecord {
     pub(super) fn runs_in(&self, span: Option<&TraceContext>) {
         if let Some(span) = span {
-            // Set once, when the call is entered.
             let _ = self.span.set(span.clone());
         }
     }
@@ -247,8 +245,7 @@ impl CallRecord {
         !state.events.has_ended() && (behind >= UNREAD_EVENTS || !state.events.has_room(read))
     }
 
-    /// Opens the question that `kind` builds. The receiver closes if the call ends. Returns `None`
-    /// if the call has ended or `limit` questions are open.
+    /// The receiver closes if the call ends. `None` if the call has ended or `limit` questions are open.
     pub(super) fn open_ask(
         &self,
         kind: impl FnOnce(AskId) -> CallEventKind,

@@ -21,10 +21,8 @@ use super::record::CallRecord;
 #[derive(Default)]
 pub(super) struct ActorSlot {
     state: Mutex<State>,
-    /// Makes the actor release the call.
     leave: AtomicBool,
     actor: AtomicWaker,
-    /// Notified when the call has a slot again or has ended.
     taken: Notify,
 }
 
@@ -224,7 +222,7 @@ impl State {
 }
 
 impl BackendWait<'_> {
-    /// Waits for an actor, after the backend is ready. Fails if the call has ended.
+    /// Fails if the call has ended.
     pub(super) async fn over(self) -> Result<(), CallFailure> {
         let call = self.0;
         drop(self);
@@ -247,8 +245,7 @@ impl Drop for BackendWait<'_> {
 }
 
 impl ClientWait<'_> {
-    /// Waits for an actor, after the client's answer. If the future is dropped, the call still takes the next
-    /// actor.
+    /// If the future is dropped, the call still takes the next actor.
     pub(super) async fn answered(self) {
         let call = self.0;
         drop(self);
@@ -288,8 +285,7 @@ impl Drop for SlotGuard<'_> {
 }
 
 impl CallTask {
-    /// Polls the call on its actor. Returns `true` when the call has ended, `false` when it continues without
-    /// the actor.
+    /// Returns `true` when the call has ended, `false` when it continues without the actor.
     pub(super) fn poll_on_actor(&mut self, context: &mut Context<'_>) -> Poll<bool> {
         let slot = &self.call.slot;
         // Registered first, because the call may ask in another task at any time.

@@ -15,13 +15,12 @@ pub(super) struct Spawned {
     pub(super) stderr: ChildStderr,
 }
 
-/// Killed on drop, with all descendants.
 pub(super) struct Family {
     child: Child,
     group: Group,
 }
 
-/// The command gets its own process group, so that descendants end too: `npx` runs the server in a grandchild.
+/// The own process group lets Shoal end descendants: `npx` runs the server in a grandchild.
 pub(super) fn spawn(config: &StdioConfig) -> io::Result<Spawned> {
     let mut command = Command::new(&config.command);
     command
@@ -65,7 +64,7 @@ impl Family {
         status
     }
 
-    /// Ends a process whose stdin is closed: waits, sends `SIGTERM`, waits again, and kills it.
+    /// Ends a process whose stdin is closed: waits, sends `SIGTERM`, waits, and kills it.
     pub(super) async fn end(mut self, grace: Duration) {
         if tokio::time::timeout(grace, self.ended()).await.is_ok() {
             return;
@@ -103,7 +102,7 @@ impl Drop for Family {
     }
 }
 
-/// Runs a scan of all processes on a blocking thread. It finishes even if the caller stops waiting.
+/// Runs a scan on a blocking thread, which finishes even if the caller stops waiting.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
 }

@@ -16,8 +16,8 @@ use crate::upstream::STABLE;
 /// How long after a call's end a crash may be the call's fault.
 const AFTERMATH: Duration = Duration::from_secs(1);
 const RECENT: usize = 64;
-/// After this many crashes beside other callers, a caller's calls run apart. A repeatable call can be
-/// retried once before that.
+/// After this many crashes beside other callers, a caller's calls run apart. A repeatable call can be retried once
+/// before.
 const PATIENCE: u32 = 2;
 const MOST_OWED: u32 = 1024;
 
@@ -32,7 +32,6 @@ struct Suspicion {
     together: u32,
     alone: u32,
     trials: u32,
-    /// Successes needed before the caller's calls may share again.
     owed: u32,
     last: Option<Instant>,
     not_before: Option<Instant>,
@@ -45,11 +44,9 @@ pub(super) enum Admission {
     Apart {
         certain: bool,
     },
-    /// A pause after this number of crashes.
     Later(Duration, u32),
 }
 
-/// Callers whose calls run in a process, or ran recently.
 #[derive(Debug, Default)]
 pub(super) struct Occupants {
     running: Vec<FailureKey>,

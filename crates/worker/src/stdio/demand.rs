@@ -2,25 +2,22 @@
 
 use shoal_ports::{FailureKey, Principal, SessionId};
 
-/// The requirements of a call.
 #[derive(Clone, Debug)]
 pub(super) struct Want {
-    /// Whether the call needs a legacy process to itself, because its client can be asked.
+    /// Needs a legacy process to itself, because its client can be asked.
     pub(super) alone: bool,
-    /// If the call may end its process: the caller whose calls may share that process.
+    /// The caller that may share the process, if the call may end it.
     pub(super) apart: Option<FailureKey>,
     /// Whether the call may share with other callers if no process apart is free.
     pub(super) may_share: bool,
     pub(super) principal: Principal,
     pub(super) session: Option<SessionId>,
-    /// The required owner of the process, if callers have processes of their own.
     pub(super) owner: Option<FailureKey>,
 }
 
 #[derive(Default)]
 pub(super) struct Demands(Vec<Demand>);
 
-/// The need of one owner's calls, or of all calls if processes have no owners.
 struct Demand {
     owner: Option<FailureKey>,
     lonely: usize,
@@ -55,7 +52,6 @@ impl Demands {
         self.at(&Some(*owner)).is_some()
     }
 
-    /// One process suffices for all calls that share, and each caller that runs apart needs one.
     pub(super) fn processes(&self, room: impl Fn(&Option<FailureKey>) -> usize) -> usize {
         let needs = |demand: &Demand| {
             let needed = demand.lonely + demand.apart.len() + usize::from(demand.shares);

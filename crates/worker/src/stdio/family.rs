@@ -54,7 +54,7 @@ impl Group {
 }
 
 impl Members {
-    /// Sends `SIGTERM` to the process and all its descendants, found by a scan.
+    /// Sends `SIGTERM` to the process and all its descendants.
     pub(super) fn terminate(&self) {
         os::terminate(self);
     }
@@ -103,8 +103,7 @@ mod os {
         outside.count()
     }
 
-    /// Returns the marked processes. Those of other users are unreadable, and zombies have no
-    /// environment.
+    /// Leaves out processes of other users, which are unreadable, and zombies, which have no environment.
     fn marked(variable: &str) -> Vec<Pid> {
         #[cfg(test)]
         super::WALKS.with(|walks| walks.set(walks.get() + 1));

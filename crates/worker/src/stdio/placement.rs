@@ -36,13 +36,10 @@ struct ProcessSlot {
     id: SlotId,
     lead: bool,
     modern: bool,
-    /// `None` if processes have no owners.
     owner: Option<FailureKey>,
     used: Instant,
     sharing: usize,
-    /// The caller whose calls run apart here.
     apart: Option<FailureKey>,
-    /// The principal whose call is alone here.
     taken: Option<Principal>,
     questions: usize,
     retiring: bool,
@@ -51,9 +48,7 @@ struct ProcessSlot {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TooManyAsk {
-    /// The principal has this many asking calls.
     OfPrincipal(usize),
-    /// The pool has this many asking calls.
     Of(usize),
 }
 
@@ -61,7 +56,6 @@ pub(super) enum TooManyAsk {
 pub(super) struct Placement {
     limit: usize,
     of_owner: usize,
-    /// Places reserved for the lead.
     of_lead: usize,
     starting: usize,
     slots: Vec<ProcessSlot>,
@@ -99,7 +93,7 @@ impl Placement {
         self
     }
 
-    /// Adds a ready process. While the lead restarts, its place stays reserved.
+    /// Adds a ready process.
     pub(super) fn join(&mut self, id: SlotId, lead: bool, modern: bool) {
         self.slots.push(ProcessSlot {
             id,
@@ -129,7 +123,6 @@ impl Placement {
         self.slots.iter().any(|slot| slot.id == id && slot.retiring)
     }
 
-    /// Whether no process takes calls.
     pub(super) fn is_deserted(&self) -> bool {
         self.slots.iter().all(|slot| slot.retiring)
     }
@@ -204,8 +197,7 @@ impl Placement {
         }
     }
 
-    /// Places waiting calls, oldest first. `quarantine` returns the clients that a process must not
-    /// ask until the end of cancelled calls is confirmed.
+    /// Places waiting calls, oldest first. `quarantine` returns the clients that a process must not ask.
     pub(super) fn plan(&mut self, quarantine: impl Fn(SlotId) -> Quarantine) -> Plan {
         for slot in &mut self.slots {
             slot.quarantine = quarantine(slot.id);
@@ -296,7 +288,7 @@ impl Placement {
         self.slots.iter().any(|slot| slot.apart.is_some()) || waits()
     }
 
-    /// Whether this caller may have a process apart, within `most` processes. One process remains for the others.
+    /// One process always remains for the other callers.
     fn has_room_apart(&self, key: &FailureKey, most: usize) -> bool {
         let mut callers = Vec::new();
         let apart = self.slots.iter().filter_map(|slot| slot.apart.as_ref());
@@ -305,8 +297,7 @@ impl Placement {
         callers.len() < most
     }
 
-    /// Orders calls that must be alone so that each principal gets a first turn before any gets a
-    /// second. Calls that run alone now count as turns.
+    /// Gives each principal a first turn before any gets a second. Calls that run alone count as turns.
     fn take_turns(&mut self) {
         let alone = |(_, want): &&(WaiterId, Want)| want.alone;
         if self.waiting.iter().filter(alone).nth(1).is_none() {

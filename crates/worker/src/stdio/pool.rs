@@ -24,10 +24,8 @@ use crate::upstream::{
 };
 
 const BUSY: &str = "all processes of the server are busy";
-/// Minimum of `session_idle`, so that checks stay rare.
 const SHORTEST_IDLE: Duration = Duration::from_millis(10);
 
-/// A backend's shared processes, opened in one way.
 pub(super) struct ProcessPool {
     launcher: Arc<Launcher>,
     opening: PoolOpening,
@@ -36,9 +34,7 @@ pub(super) struct ProcessPool {
 }
 
 pub(super) enum PoolOpening {
-    /// Like the lead, which the supervisor keeps running in this pool.
     BesideLead(Binding),
-    /// In the modern era, beside a legacy lead.
     Modern(Arc<ModernSide>),
 }
 
@@ -55,7 +51,6 @@ struct State {
 struct Process {
     connection: Arc<Connection>,
     occupants: Occupants,
-    /// Whether `own_lists` follows the process's lists.
     is_followed: bool,
 }
 
@@ -67,12 +62,10 @@ struct Waiter {
 
 struct Down {
     reason: String,
-    /// Whether calls are refused. Until a restart has failed, they wait instead, because most
-    /// restarts are quick.
+    /// Whether calls are refused. They wait until a restart has failed, because most restarts are quick.
     stays: bool,
 }
 
-/// A plan, and everything to carry it out outside the lock.
 struct Steps {
     granted: Vec<(oneshot::Sender<Lease>, Lease)>,
     retired: Vec<Arc<Connection>>,
@@ -192,7 +185,6 @@ impl ProcessPool {
         first.map(|(_, process)| process.connection.clone())
     }
 
-    /// Assigns a leased process and its lists to this owner for as long as it runs.
     pub(super) fn is_of(&self, lease: &Lease, owner: ListOwner) {
         let is_new = {
             let mut state = self.state.lock();
@@ -210,7 +202,7 @@ impl ProcessPool {
         }
     }
 
-    /// Refuses further calls, and waits for the processes, which the launcher's token has told to end.
+    /// Refuses further calls, and waits for the processes to end by the launcher's token.
     pub(super) async fn close(&self) {
         let processes: Vec<Arc<Connection>> = {
             let mut state = self.state.lock();
@@ -247,7 +239,6 @@ impl ProcessPool {
         });
     }
 
-    /// Waits for a process to end, and ends it when its owner no longer uses it.
     async fn attend(self: &Arc<Self>, id: SlotId, over: &CancellationToken) {
         let longest = self.launcher.settings.session_idle.max(SHORTEST_IDLE);
         let mut wait = longest;
@@ -379,7 +370,7 @@ impl State {
         }
     }
 
-    /// Records a failed start. Returns the pause before the next.
+    /// Returns the pause before the next start.
     fn not_started(
         &mut self,
         began: Instant,

@@ -23,7 +23,6 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 const EXIT_FOLLOWS: Duration = Duration::from_millis(250);
 const STDERR_LINE: usize = 4096;
 
-/// Starts the tasks around a process, which shut it down when `closing` fires.
 pub(super) fn attend(
     spawned: Spawned,
     config: &StdioConfig,
@@ -80,7 +79,6 @@ impl Attendant {
             () = self.stopping.cancelled() => Sign::Stopping,
         };
         let sign = match first {
-            // The writer closed stdin in an orderly way.
             Sign::Closed(_) if self.stopping.is_cancelled() => Sign::Stopping,
             // A closed stream is usually the first sign of an exit.
             Sign::Closed(stream) => tokio::time::timeout(EXIT_FOLLOWS, family.ended())

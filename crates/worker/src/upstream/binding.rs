@@ -15,13 +15,11 @@ const CLIENT_INFO: &str = concat!(
 const SHARED_EXTENSIONS: &str =
     r#"{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}"#;
 
-/// A connection's owner, which decides what the server learns about its client.
 #[derive(Clone, Debug)]
 pub(crate) enum Binding {
     Shared {
         capabilities: RawJson,
         roots: Roots,
-        /// A caller of the principal that owns the connection; `None` if all callers share it.
         caller: Option<Arc<Caller>>,
     },
     Session {
@@ -124,7 +122,6 @@ impl Binding {
         }
     }
 
-    /// The caller that opened the connection; `None` if shared.
     pub(crate) fn caller(&self) -> Option<&Arc<Caller>> {
         match self {
             Self::Shared { caller, .. } => caller.as_ref(),

@@ -217,7 +217,6 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// Lets the client answer an early question for roots, which the call may need.
     async fn answer_early(&mut self, handle: &mut RequestHandle) -> Option<RequestOutcome> {
         if !self.link.waits_for_roots() {
             return None;

@@ -52,7 +52,7 @@ impl Connection {
         self.retired.load(Ordering::Acquire)
     }
 
-    /// Closes the connection and waits for its end, in bounded time.
+    /// Closes the connection in bounded time.
     pub(crate) async fn shutdown(&self) {
         self.stopping.cancel();
         self.ended.cancelled().await;

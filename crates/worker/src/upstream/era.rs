@@ -45,7 +45,6 @@ pub(crate) enum Opening {
     Modern,
 }
 
-/// The form of `initialize`. SDKs of older revisions refuse unknown members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Form {
     /// The newest legacy revision.
@@ -60,10 +59,9 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// From the newest to the plainest.
     pub(crate) const PLAINER: [Self; 3] = [Self::Memberless, Self::WithoutElicitation, Self::Bare];
 
-    /// Returns the next plainer form. The first follows the last.
+    /// The first form follows the last.
     pub(crate) fn next_plainer(self) -> Self {
         Self::PLAINER[self as usize % Self::PLAINER.len()]
     }
@@ -97,7 +95,7 @@ impl Form {
     }
 }
 
-/// Opens the connection. The caller limits the time, and afterwards uses `fallback` if it is set.
+/// Opens the connection. The caller limits the time, and uses `fallback` afterwards.
 pub(crate) async fn greet(
     link: &Arc<Link>,
     opening: Opening,
@@ -118,7 +116,6 @@ pub(crate) async fn greet(
 
 struct Discovered {
     greeting: Greeting,
-    /// Whether the server also lists legacy versions.
     is_dual: bool,
 }
 
@@ -155,7 +152,6 @@ async fn either(
         answer = discover.outcome() => answer,
     };
     match (judge(answer), refused) {
-        // The server refused both; its answer to `initialize` says more.
         (Err(StartError::NotModern | StartError::Rejected(_)), Some(refused)) => Err(refused),
         // The answer to `initialize` may still arrive.
         (Err(StartError::NotModern), None) if waits => {
@@ -238,7 +234,6 @@ fn busy(failure: &CallFailure) -> StartError {
     StartError::Refused(RpcError::new(code::OVERLOADED, failure.to_string()))
 }
 
-/// Interprets the answer to `server/discover`.
 fn judge(answer: RequestOutcome) -> Result<Discovered, StartError> {
     let result = match answer {
         RequestOutcome::Answered(Outcome::Result(result)) => result,

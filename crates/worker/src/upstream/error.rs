@@ -43,12 +43,10 @@ impl StartError {
         matches!(self, Self::TimedOut | Self::Closed)
     }
 
-    /// Whether an `initialize` with fewer members may succeed.
     pub(super) fn may_come_of_form(&self) -> bool {
         matches!(self, Self::Refused(_) | Self::Malformed) && !self.is_denied()
     }
 
-    /// Whether the other era's handshake may succeed.
     pub(crate) fn may_come_of_opening(&self) -> bool {
         matches!(
             self,
@@ -61,7 +59,7 @@ impl StartError {
         ) && !self.is_denied()
     }
 
-    /// Whether the server refused the credentials. This does not reveal its era.
+    /// A refusal of credentials does not reveal the era.
     pub(super) fn is_denied(&self) -> bool {
         matches!(self, Self::Refused(error) | Self::Rejected(error) if Denied::is(error))
     }
@@ -109,7 +107,6 @@ impl RequestError {
     }
 }
 
-/// Why a connection ended before any of the call was written.
 #[derive(Debug)]
 pub(crate) struct NeverWritten(Arc<str>);
 

@@ -11,12 +11,10 @@ pub(crate) struct Greeting {
     /// The server's `ServerCapabilities`.
     pub(crate) capabilities: RawJson,
     pub(crate) instructions: Option<String>,
-    /// Whether the server turns tool calls into tasks.
     pub(crate) tasks: bool,
 }
 
 impl Greeting {
-    /// The greeting of a server that has not answered yet.
     pub(crate) const NONE: Self = Self {
         era: Era::Legacy,
         server_info: None,
@@ -29,7 +27,6 @@ impl Greeting {
         RawObject::of(&self.capabilities).is_some_and(|declared| declared.has(capability))
     }
 
-    /// Whether the server declares a capability with this flag on.
     pub(crate) fn offers(&self, capability: &str, flag: &str) -> bool {
         let declared = RawObject::of(&self.capabilities);
         let capability = declared.and_then(|declared| RawObject::of(&declared.get(capability)?));
@@ -56,7 +53,6 @@ impl Greeting {
     }
 }
 
-/// Returns the capability (2025-11-25) to make tasks of tool calls.
 fn makes_tasks_of_calls(capabilities: &RawJson) -> Option<RawJson> {
     let requests = capabilities.member("tasks")?.member("requests")?;
     requests.member("tools")?.member("call")

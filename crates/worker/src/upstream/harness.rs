@@ -92,7 +92,6 @@ impl TestBackend {
         running
     }
 
-    /// Starts a command that may have to be downloaded first.
     pub(crate) async fn start_slowly(config: StdioConfig) -> Self {
         let running = Self(Arc::new(StdioBackend::start(config)));
         let mut state = running.0.state();
@@ -193,7 +192,6 @@ pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Answers questions with its own name.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) caller: Arc<Caller>,
@@ -206,14 +204,12 @@ pub(crate) struct TestLine {
     name: String,
     asked: Mutex<Vec<(Method, Option<RawJson>)>>,
     notes: Mutex<Vec<(Method, Value)>>,
-    /// One permit for each answer.
     answers: Semaphore,
     waiting: AtomicUsize,
     cancelled: CancellationToken,
 }
 
 impl Client {
-    /// A legacy client without capabilities, whose session has its name.
     pub(crate) fn named(name: &str) -> Self {
         Self::with(
             name,

@@ -35,10 +35,8 @@ pub(crate) trait Transport: Send + Sync + 'static {
         closing: &CancellationToken,
     ) -> Result<Connection, StartError>;
 
-    /// Whether each connection starts its own server process, with its own subscriptions.
     fn has_servers_of_their_own(&self) -> bool;
 
-    /// Reads a new tool list, and removes tools that cannot be called in this era.
     fn learn(&self, _era: Era, _tools: &mut Vec<RawJson>) {}
 }
 
@@ -60,7 +58,6 @@ pub(crate) struct Launcher {
 struct DetectedEra {
     era: Option<Era>,
     failed_since: bool,
-    /// Whether the last failed attempt tried only the legacy era.
     was_legacy: bool,
     /// The form of `initialize` that worked, or the next to try.
     form: Form,
@@ -98,7 +95,6 @@ impl Launcher {
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
-    /// Opens the connection whose lists are the catalog and which reports changes.
     pub(crate) async fn launch_lead(&self) -> Result<Arc<Connection>, StartError> {
         let opened = self.probe_and_launch(&self.settings.shared, true);
         self.unless_closing(opened).await

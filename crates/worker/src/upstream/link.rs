@@ -41,7 +41,6 @@ pub(crate) struct Link {
     announced: watch::Sender<[u64; 3]>,
     subscribed: Mutex<BTreeSet<String>>,
     stateless: AtomicBool,
-    /// Whether the client left an early request for roots unanswered.
     has_no_roots: AtomicBool,
     lost: OnceLock<Arc<str>>,
     request_timeout: Duration,
@@ -270,14 +269,14 @@ impl Link {
         sleep(TAKES_IN).await;
     }
 
-    /// Queues a notification. Waits while the server does not read.
+    /// Waits while the server does not read.
     pub(crate) async fn notify(&self, method: Method, params: Option<&RawJson>) {
         let text = shoal_protocol::notification(method.as_str(), params);
         // Sending fails only after the server has ended.
         let _ = self.queue.send(aside(text, Some(method))).await;
     }
 
-    /// Queues an answer. Waits while the server does not read.
+    /// Waits while the server does not read.
     pub(crate) async fn answer(&self, text: Bytes) {
         let _ = self.queue.send(aside(text, None)).await;
     }
@@ -309,7 +308,7 @@ fn aside(text: Bytes, method: Option<Method>) -> OutgoingMessage {
     }
 }
 
-/// A request registered with the connection. Dropping the handle stops the wait and tells the server.
+/// Dropping the handle stops the wait and tells the server.
 pub(crate) struct RequestHandle {
     id: u64,
     write_state: Arc<WriteState>,
@@ -325,7 +324,7 @@ impl RequestHandle {
         self.id
     }
 
-    /// Queues the request. Waits while the server does not read. Cancellation safe.
+    /// Waits while the server does not read. Cancellation safe.
     pub(crate) async fn send(
         &mut self,
         method: &Method,
@@ -359,7 +358,7 @@ impl RequestHandle {
         }
     }
 
-    /// Waits for the outcome. A second call waits forever. Cancellation safe.
+    /// Waits for the outcome; a second call waits forever. Cancellation safe.
     pub(crate) async fn outcome(&mut self) -> RequestOutcome {
         match (&mut self.outcome).await {
             Ok(outcome) => outcome,
@@ -383,7 +382,7 @@ impl RequestHandle {
         }
     }
 
-    /// Stops waiting. If the request had reached the server, tells the server and returns `true`.
+    /// If the request had reached the server, tells the server and returns `true`.
     pub(crate) fn abandon(&mut self) -> bool {
         let reached = self.link.pending.abandon(self.id);
         if reached {
@@ -396,7 +395,7 @@ impl RequestHandle {
         self.write_state.withdraw()
     }
 
-    /// Tells the server, once, that the answer is not needed. The answer may come anyway.
+    /// The answer may come anyway.
     pub(crate) fn tell_cancelled(&mut self) {
         if std::mem::take(&mut self.told_when_dropped) {
             let params = format!(
@@ -408,7 +407,6 @@ impl RequestHandle {
         }
     }
 
-    /// Keeps the request from being cancelled. For the handshake.
     pub(crate) fn never_cancelled(mut self) -> Self {
         self.told_when_dropped = false;
         self

@@ -17,8 +17,7 @@ const CHANGING: Duration = Duration::from_secs(5);
 const UNCHANGED: Duration = Duration::from_secs(60);
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
-/// Schedules reads of lists: after announcements, less often the more there are, and again after failed
-/// reads.
+/// Schedules reads of lists: after announcements, less often the more there are, and again after failures.
 pub(crate) struct ListPace {
     changes: watch::Receiver<[u64; 3]>,
     seen: [u64; 3],

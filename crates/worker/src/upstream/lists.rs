@@ -48,7 +48,7 @@ impl List {
         }
     }
 
-    /// The list's index in announcements: tools, resources with templates, prompts.
+    /// The index in announcements: tools, resources with templates, prompts.
     pub(super) fn kind(self) -> usize {
         match self {
             Self::Tools => 0,
@@ -266,8 +266,7 @@ pub(super) async fn pages(
         let caller = call.map(|call| &call.caller);
         let page = match link.request_of(caller, method.clone(), asked).await {
             Ok(page) => page,
-            // Servers often declare more than they implement, for example `resources` without
-            // templates.
+            // Servers often declare more than they implement, such as `resources` without templates.
             Err(RequestError::Rpc(error)) if error.code == code::METHOD_NOT_FOUND => {
                 return Ok(pages);
             }

@@ -38,7 +38,7 @@ pub(crate) struct ModernSide {
 
 #[derive(Default)]
 struct ModernSupport {
-    /// Tools and prompts that ask by result, and methods of extensions that only the modern era has.
+    /// Includes methods of extensions that only the modern era has.
     asking: HashSet<(Method, String)>,
     seen: bool,
     absent: bool,
@@ -206,7 +206,7 @@ impl ModernSide {
         declared.to_json()
     }
 
-    /// Opens the modern connection. Also records whether the server supports the modern era.
+    /// Opens the modern connection, and records whether the server supports it.
     pub(crate) async fn open(&self) -> Result<Arc<Connection>, StartError> {
         let opened = self.launcher.launch_modern().await;
         let mut support = self.support.lock();
@@ -228,7 +228,6 @@ impl ModernSide {
         }
     }
 
-    /// Waits for the connection's end, which the launcher's token causes.
     pub(crate) async fn close(&self) {
         let connection = self.connection.lock().await.connection.take();
         if let Some(connection) = connection {
@@ -291,7 +290,6 @@ fn subject(call: &Call) -> Option<(Method, String)> {
     Some((call.method.clone(), name))
 }
 
-/// The server's extensions without tasks, which work over any connection.
 fn extensions(capabilities: &RawJson) -> Option<RawObject> {
     let mut declared = RawObject::of(&capabilities.member("extensions")?)?;
     declared.remove(TASKS);

@@ -17,7 +17,6 @@ pub(crate) struct OutgoingMessage {
 pub(crate) struct OutgoingRequest {
     pub(crate) id: u64,
     pub(crate) caller: Option<Arc<Caller>>,
-    /// Some transports repeat the parameters outside the message.
     pub(crate) params: Option<RawJson>,
     pub(crate) write_state: Arc<WriteState>,
     pub(crate) given_up: oneshot::Receiver<()>,
@@ -33,7 +32,6 @@ const WRITTEN: u8 = 1;
 const WITHDRAWN: u8 = 2;
 
 impl WriteState {
-    /// Returns whether the request was still queued.
     pub(crate) fn withdraw(&self) -> bool {
         self.leave_queue(WITHDRAWN)
     }
@@ -42,7 +40,6 @@ impl WriteState {
         self.0.load(Ordering::Acquire) == WRITTEN
     }
 
-    /// Returns `false` if the request was withdrawn.
     pub(crate) fn begin_writing(&self) -> bool {
         self.leave_queue(WRITTEN)
     }

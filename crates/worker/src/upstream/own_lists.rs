@@ -20,7 +20,7 @@ pub(crate) struct OwnLists {
     shared: watch::Sender<Digests>,
 }
 
-/// A connection's report that its owner's lists differ. Withdrawn on drop.
+/// Withdrawn on drop.
 struct OwnerOf<'a> {
     own: &'a OwnLists,
     owner: ListOwner,

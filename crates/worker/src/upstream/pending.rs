@@ -35,7 +35,6 @@ struct PendingRequest {
     outcome: oneshot::Sender<RequestOutcome>,
     write_state: Arc<WriteState>,
     call: Option<PendingCall>,
-    /// The call's main request, if this is another of the same call.
     of: Option<u64>,
 }
 
@@ -45,7 +44,7 @@ pub(crate) struct PendingCall {
     pub(crate) askable: bool,
     pub(crate) wants_log: bool,
     pub(crate) session: Option<SessionId>,
-    /// Whether another server may run the call: it is repeatable, and its client was not asked.
+    /// Another server may run the call: it is repeatable, and its client was not asked.
     pub(crate) repeatable: Cell<bool>,
     pub(crate) elicitations: RefCell<Vec<String>>,
 }
@@ -95,7 +94,6 @@ pub(crate) enum RequestOutcome {
     Rejected(RpcError),
     TooLarge,
     Unreadable(String),
-    /// The request did not reach the server.
     Refused(CallFailure),
     /// The server claims that it did not process the request.
     Declined(CallFailure),
@@ -138,7 +136,6 @@ pub(crate) struct RegisteredRequest {
     pub(crate) outcome: oneshot::Receiver<RequestOutcome>,
 }
 
-/// The clients that a server must not ask while a cancelled call may still run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Quarantine {
     None,
@@ -151,7 +148,6 @@ pub(crate) enum Quarantine {
 pub(crate) enum Association {
     OnlyCall,
     OnlyListener,
-    /// All calls belong to one session.
     NewestCall,
     Call(u64),
 }
@@ -202,7 +198,6 @@ impl PendingRequests {
         })
     }
 
-    /// Returns whether the request was in flight.
     pub(crate) fn finish(&self, id: u64, outcome: RequestOutcome) -> bool {
         let mut state = self.state.lock();
         state.owed.remove(&id);
@@ -279,7 +274,6 @@ impl PendingRequests {
             .is_some_and(|own| own.of == Some(request))
     }
 
-    /// Records that a cancelled call may still ask, until [`settle`](Self::settle).
     pub(crate) fn owe(&self, request: u64, session: Option<SessionId>) {
         let mut state = self.state.lock();
         let session = session.filter(|_| state.owed.len() < MAX_OWED);

@@ -165,7 +165,6 @@ impl Link {
         }
     }
 
-    /// Withdraws a legacy server's question, or ends a modern server's subscription.
     fn take_cancellation(&self, params: Option<RawJson>, origin: Origin) {
         let params = params.as_ref().and_then(RawObject::of);
         let id = params.and_then(|params| params.get("requestId"));
@@ -243,7 +242,6 @@ impl Link {
             (Binding::Shared { roots, .. }, _) if *roots != Roots::OfTheOwner => {
                 !self.pending.has_calls()
             }
-            // The client of the next call gets the question.
             _ => false,
         }
     }

@@ -18,7 +18,7 @@ use super::subscribing;
 use super::supervisor::{Lead, Supervisor};
 use crate::{BackendState, CallContext};
 
-/// A server with its connections. Dropping it closes them in the background.
+/// Dropping it closes the connections in the background.
 pub(crate) struct Server {
     pub(crate) launcher: Arc<Launcher>,
     pub(crate) modern_side: Arc<ModernSide>,
@@ -66,7 +66,7 @@ impl Server {
         self.launcher.restarts.load(Ordering::Relaxed)
     }
 
-    /// Runs a call with `modern` if it belongs to the modern side, otherwise with `here`.
+    /// Runs a call with `modern` if it belongs there, otherwise with `here`.
     pub(crate) async fn run(
         &self,
         call: &Call,

@@ -45,8 +45,8 @@ pub(crate) async fn run(
     outcome
 }
 
-/// Follows a legacy task. The request of `handle` is not sent: it represents the call throughout,
-/// because the server may ask or report progress between requests about the task.
+/// Follows a legacy task. The request of `handle` is not sent: it represents the call, because the server may ask or
+/// report progress between requests about the task.
 async fn follow(
     handle: &mut RequestHandle,
     link: &Arc<Link>,

@@ -76,7 +76,7 @@ pub(crate) struct Sessions {
     freed: Arc<Notify>,
 }
 
-/// A call's lease of a connection, whose idle time starts when the lease is dropped.
+/// The idle time starts when the lease is dropped.
 pub(crate) struct SessionLease {
     pub(crate) connection: Arc<Connection>,
     key: FailureKey,
@@ -208,7 +208,6 @@ impl Sessions {
         }
     }
 
-    /// Returns the owner's session, new if necessary; `None` without room.
     fn enter(self: &Arc<Self>, owner: &SessionOwner, principal: &Principal) -> Option<UsageGuard> {
         let mut sessions = self.sessions.lock();
         let guard = |session: &Arc<PooledSession>| UsageGuard::new(session, &self.freed);
@@ -273,7 +272,6 @@ impl Sessions {
                     "the session's connection failed and is opened again soon",
                 ));
             }
-            // Releases the lock, because other calls need not wait.
             let not_before = opened.not_before;
             drop(opened);
             tokio::time::sleep_until(not_before).await;

@@ -28,7 +28,6 @@ pub enum EraChoice {
 pub(crate) struct Settings {
     pub(crate) era: EraChoice,
     pub(crate) shared: Binding,
-    /// Whether each legacy session has its own connection to a legacy server.
     pub(crate) sessions_have_own: bool,
     pub(crate) sessions: usize,
     pub(crate) session_idle: Duration,

@@ -32,32 +32,28 @@ const ANY: &str = r#"{"tools":{},"resources":{},"prompts":{},"completions":{}}"#
 pub(crate) trait Lead: Send + Sync + 'static {
     fn joins(&self, connection: &Arc<Connection>);
 
-    /// The connection ended or could not be opened. Calls wait about `pause` for the next. Returns whether no
-    /// other connection can take calls meanwhile.
+    /// The connection ended or could not be opened. Calls wait about `pause`. Returns whether no other connection can
+    /// take them meanwhile.
     fn fails(&self, reason: &str, pause: Duration) -> bool;
 
-    /// The server refuses requests that are not in a caller's name, so there is no lead. Returns
-    /// when the supervisor should try again to open one.
+    /// The server refuses requests that are not in a caller's name. Returns when to try again to open a lead.
     fn refused(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }
 
-    /// The lead connection accepts no further calls, and retires after its last call.
+    /// The lead accepts no further calls, and retires after its last one.
     fn retires(&self, _connection: &Arc<Connection>) {}
 
-    /// Returns once a call needs the lead.
     fn wanted(&self) -> BoxFuture<'_, ()>;
 }
 
-/// Runs the lead connection, whose lists become the catalog.
 pub(crate) struct Supervisor {
     launcher: Arc<Launcher>,
     modern_side: Arc<ModernSide>,
     lead: Arc<dyn Lead>,
     state: watch::Sender<BackendState>,
-    /// The last catalog. Its generations continue after restarts.
+    /// Its generations continue after restarts.
     catalog: Option<PoolCatalog>,
-    /// Degraded parts already in the log.
     told: BTreeSet<String>,
 }
 
@@ -278,7 +274,6 @@ impl Supervisor {
         }
     }
 
-    /// Whether each caller has its own lists.
     fn lists_differ(&self) -> bool {
         self.launcher.settings.lists == ListScope::Principal
     }
@@ -330,7 +325,6 @@ impl Supervisor {
         });
     }
 
-    /// Ends a connection that closed while its lists were read, or that offers nothing.
     async fn of_no_use(&self, connection: &Connection, lists: &Lists) -> Option<End> {
         let link = &connection.link;
         let ended = link.pending.ended().or_else(|| link.lost());
@@ -360,7 +354,6 @@ impl Supervisor {
         End::Over(reason)
     }
 
-    /// Returns whether the lists changed.
     fn publish(&mut self, link: &Link, lists: &mut Lists) -> bool {
         self.tell_of(link, lists);
         let catalog = &mut lists.catalog;

@@ -5,14 +5,13 @@ use tokio::time::Instant;
 
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// Admits one message per pause and counts the others.
 #[derive(Default)]
 pub(crate) struct Throttle {
     state: Mutex<(Option<Instant>, u64)>,
 }
 
 impl Throttle {
-    /// If the caller may log the message, returns how many were suppressed before.
+    /// Returns how many messages were suppressed before, if the caller may log this one.
     pub(crate) fn admit(&self) -> Option<u64> {
         let mut state = self.state.lock();
         let (last, kept_back) = &mut *state;

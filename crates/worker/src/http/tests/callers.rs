@@ -184,7 +184,6 @@ async fn a_callers_token_is_traded_for_one_that_the_server_takes() {
             })
         );
         assert_eq!(called(&other).await, "Bearer 2 for two");
-        // Shoal caches an exchanged token for each token of the principal.
         assert_eq!(called(&first).await, "Bearer 1 for one");
         assert_eq!(
             called(&client("a", Some("three"))).await,

@@ -58,7 +58,6 @@ async fn a_session_that_the_server_has_forgotten_is_opened_again() {
         for outcome in futures::future::join_all(calls).await {
             assert!(text(&outcome).as_u64().unwrap() <= 4);
         }
-        // The count includes the lead connection's session.
         server
             .seen_where("both are open again", |seen| seen["sessions"] == 2)
             .await;

@@ -13,7 +13,7 @@ use rustls_pki_types::PrivateKeyDer;
 use rustls_pki_types::pem::PemObject as _;
 use serde_json::json;
 
-/// Lifetime of an assertion in seconds, which allows for clock differences.
+/// In seconds; allows for clock differences.
 const GOOD_FOR: u64 = 300;
 
 enum Key {

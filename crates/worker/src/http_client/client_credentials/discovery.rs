@@ -26,7 +26,6 @@ pub(super) struct TokenSource {
     methods: Option<Vec<String>>,
 }
 
-/// The challenge of a 401 (RFC 6750, RFC 9728).
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Challenge {
     metadata: Option<String>,
@@ -129,7 +128,6 @@ fn unquoted(value: &str) -> String {
     text
 }
 
-/// Finds the token source, at `issuer` if the operator names one.
 pub(super) async fn find(
     client: &Client,
     server: &Url,
@@ -173,7 +171,6 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads the metadata from the challenge's URL, or from well-known URLs.
     async fn resource(&self, named: Option<&str>) -> Result<Option<ResourceMetadata>, NoToken> {
         let name = "oauth-protected-resource";
         let places = match named {
@@ -263,7 +260,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns `None` if the place has no metadata, so that the next place is tried.
+    /// `None` if the place has no metadata, so that the next place is tried.
     async fn read<T: DeserializeOwned>(&self, place: &Url) -> Result<Option<T>, NoToken> {
         let request = self
             .client

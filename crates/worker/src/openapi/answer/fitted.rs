@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 const STEPS_PER_BYTE: usize = 16;
 const LEAST_STEPS: usize = 100_000;
 const MOST_HOPS: usize = 32;
-/// The member that holds an answer that is not an object.
+/// Holds an answer that is not an object.
 const RESULT: &str = "result";
 
 #[derive(Debug, PartialEq)]
@@ -15,7 +15,7 @@ pub(super) enum Fitted {
     Partly(Value),
 }
 
-/// Removes what does not fit `schema`, which is made by `loose`. `bytes` is the answer's length.
+/// `schema` is made by `loose`, and `bytes` is the answer's length.
 pub(super) fn fitted(mut answer: Value, schema: &Value, bytes: usize) -> Fitted {
     if !answer.is_object() {
         let is_free = schema["properties"].get(RESULT).is_none();
@@ -68,7 +68,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Removes parts that do not fit. Returns whether the rest fits.
+    /// Returns whether the rest fits.
     fn cut(&mut self, value: &mut Value, schema: &'a Value, hops: usize) -> bool {
         let Some(schema) = self.applying(value, schema, hops) else {
             return false;
@@ -104,7 +104,7 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// Cuts a copy, and replaces the value by it only if what is left fits.
+    /// Cuts a copy, and replaces the value only if what is left fits.
     fn cut_copy(&mut self, value: &mut Value, schema: &'a Value, hops: usize) -> bool {
         let Some(left) = self.left.checked_sub(nodes(value)) else {
             return false;
@@ -118,7 +118,7 @@ impl<'a> Walk<'a> {
         fits
     }
 
-    /// The schema's keywords, if the type is right and steps are left.
+    /// `None` if the type is wrong or no steps are left.
     fn applying(
         &mut self,
         value: &Value,

@@ -6,7 +6,7 @@ use crate::openapi::document::Document;
 const DEPTH: usize = 6;
 const FILE: &str = "file";
 
-/// Returns the names of the properties that are files, or one name if the body itself is a file.
+/// One name if the body itself is a file.
 pub(in crate::openapi) fn files(document: &Document, schema: &Value) -> Vec<String> {
     let mut found = Vec::new();
     gather(document, schema, DEPTH, &mut found);

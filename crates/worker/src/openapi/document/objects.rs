@@ -109,7 +109,6 @@ pub(in crate::openapi) enum ParameterLocation {
     QueryString,
     Header,
     Cookie,
-    /// In the query that is part of the path itself.
     #[serde(skip)]
     Bound,
 }
@@ -131,12 +130,10 @@ pub(in crate::openapi) enum ParameterStyle {
     TabDelimited,
 }
 
-/// A style or Swagger 2.0's `collectionFormat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::openapi) struct WrittenStyle {
     /// `None` for the place's default.
     pub(in crate::openapi) style: Option<ParameterStyle>,
-    /// The `explode` that a `collectionFormat` implies.
     pub(in crate::openapi) explode: Option<bool>,
 }
 

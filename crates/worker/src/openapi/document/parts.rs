@@ -13,7 +13,6 @@ const PARTS: &str = "x-shoal-parts";
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::openapi) enum PartLocation {
-    /// A file, relative to the directory of the document.
     File(PathBuf),
     Url(Url),
 }
@@ -138,7 +137,6 @@ impl Parts {
         }
     }
 
-    /// Makes the references of a part, which will be at `pointer`, point into the merged document.
     fn linked(&mut self, mut value: Value, from: &PartLocation, pointer: &str) -> Value {
         self.link(&mut value, Place::Object, from, pointer);
         value
@@ -204,7 +202,7 @@ impl Parts {
     }
 }
 
-/// Resolves `.` and `..`. The path must stay below the document's directory.
+/// The path must stay below the document's directory.
 fn within(path: &Path) -> Result<PathBuf, String> {
     let mut resolved = PathBuf::new();
     for component in path.components() {

@@ -1,7 +1,7 @@
 use serde_json::{Map, Value};
 
 const DATA: [&str; 6] = ["const", "default", "enum", "example", "examples", "value"];
-/// Members whose keys are names that the document's author chose.
+/// Members whose keys are names of the document's author.
 const NAMED: [&str; 24] = [
     "$defs",
     "additionalOperations",

@@ -9,7 +9,7 @@ use crate::openapi::schema::WIRE_NAME;
 const LOGGED: usize = 5;
 const LOGGED_NAME: usize = 64;
 
-/// Returns the listed names and the service's names, if the schema allows no others.
+/// `None` if the schema allows other names.
 pub(super) fn known_names(schema: &Value) -> Option<HashSet<String>> {
     if schema.get("additionalProperties") != Some(&Value::Bool(false)) {
         return None;

@@ -8,7 +8,6 @@ use crate::openapi::schema::WIRE_NAME;
 
 const MOST_STEPS: usize = 5_000_000;
 
-/// A tool's schema that also holds the service's names.
 #[derive(Clone, Debug)]
 pub(in crate::openapi) struct WireNames(pub(super) Value);
 
@@ -46,7 +45,6 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Collects `schema` and the other schemas of the same value.
     fn gather(
         &mut self,
         schema: &'a Value,

@@ -4,7 +4,6 @@ use super::Segments;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Expression {
-    /// Text before the value: `{.format}`, `{/id}`.
     pub(super) before: &'static str,
     pub(super) name: String,
     pub(super) segments: Segments,

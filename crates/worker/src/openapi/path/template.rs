@@ -101,7 +101,6 @@ impl PathTemplate {
         self.query.iter().any(|(fixed, _)| fixed == name)
     }
 
-    /// The tool must have a parameter for each name.
     pub(in crate::openapi) fn bind(&self, inputs: &Inputs) -> BoundPath {
         let pieces = |parts: &[Part], place: ParameterLocation| {
             let mut pieces = Vec::new();

@@ -8,7 +8,7 @@ use super::{Open, Schemas, TooLarge};
 const SAME_VALUE: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 
 impl<'a> Schemas<'a> {
-    /// Returns the definitions, and whether something is left out.
+    /// Also returns whether something is left out.
     pub(in crate::openapi) fn definitions(
         mut self,
     ) -> Result<(Map<String, Value>, bool), TooLarge> {
@@ -142,7 +142,6 @@ fn name_of(reference: &str) -> Option<&str> {
     reference.strip_prefix("#/$defs/")
 }
 
-/// Passes to `see` the references of `schema`, and of all subschemas that describe the same value.
 fn same_value<'v>(schema: &'v Value, see: &mut dyn FnMut(Option<&'v str>)) {
     see(schema.get("$ref").and_then(Value::as_str));
     let lists = SAME_VALUE

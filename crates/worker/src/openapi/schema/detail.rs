@@ -2,13 +2,11 @@
 #[derive(Debug)]
 pub(in crate::openapi) struct Detail {
     pub(in crate::openapi) about: &'static str,
-    /// Deeper schemas keep only their types.
     pub(super) depth: usize,
     pub(super) text: usize,
     pub(super) examples: bool,
-    /// Maximum choices of an `enum`. Longer lists of choices are left out.
+    /// Leaves out longer lists.
     pub(super) choices: usize,
-    /// Oversized definitions keep only their types.
     pub(super) stubs: bool,
 }
 

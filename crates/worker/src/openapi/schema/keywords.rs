@@ -5,7 +5,6 @@ const TYPES: [&str; 7] = [
 ];
 const DEFAULT: usize = 512;
 
-/// `None` if the value is invalid or useless to clients.
 pub(super) fn value(keyword: &str, value: &Value, choices: usize) -> Option<Value> {
     match keyword {
         "type" => {

@@ -6,7 +6,7 @@ use shoal_protocol::{free_name, is_legal_name, legal_name};
 /// Holds the service's name of a renamed property.
 pub(in crate::openapi) const WIRE_NAME: &str = "x-shoal-name";
 
-/// Returns a legal name for each property. Legal names stay unchanged.
+/// Legal names stay unchanged.
 pub(in crate::openapi) fn aliases(names: &[&str]) -> Vec<String> {
     let mut taken: HashSet<String> = names
         .iter()

@@ -73,7 +73,6 @@ fn translated(pattern: &str) -> Option<String> {
 struct Translation<'a> {
     rest: &'a str,
     written: String,
-    /// Within a class: whether its last element was a set, such as `\w`.
     class: Option<bool>,
 }
 

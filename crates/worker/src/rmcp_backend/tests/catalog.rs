@@ -208,7 +208,6 @@ async fn backend_that_is_shut_down_ends_its_loops() {
     until(|| client.backend.host.context().peer.is_transport_closed()).await;
 }
 
-/// Announces changes to listeners, as in 2026-07-28.
 #[derive(Clone, Default)]
 struct Announcer {
     listeners: Arc<Mutex<Vec<SubscriptionSink>>>,

@@ -51,7 +51,6 @@ async fn a_handler_finds_all_that_shoal_knows_of_its_call() {
 #[tokio::test]
 async fn a_refusal_of_the_session_is_an_error_of_the_handlers_kind() {
     let client = Client::of(Probe::default()).await;
-    // Callers of 2026-07-28 have no session.
     match client.call("known", json!({})).await {
         CallOutcome::Error(error) => {
             assert!(error.message.contains("explicit handle"), "{error:?}");

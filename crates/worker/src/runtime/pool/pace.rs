@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Calls per actor after which the sample is halved, to keep it recent.
+/// Halving the sample keeps it recent.
 const WINDOW: u32 = 32;
 
 /// Counts departures from a queue since it was last empty. Running calls count as departed, so the

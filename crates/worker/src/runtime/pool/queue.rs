@@ -123,8 +123,8 @@ impl Queue {
         }
     }
 
-    /// Removes the newest call of the principal with the most calls. That principal must have more than
-    /// `principal` would have with the new call, unless the new call `continues`.
+    /// Removes the newest call of the principal with the most calls, which must have more than `principal` would have,
+    /// unless the new call `continues`.
     pub(super) fn displace(&mut self, principal: &Principal, continues: bool) -> Option<BoxedCall> {
         let own = self.lanes.get(principal).map_or(0, VecDeque::len);
         let (most, lane) = self.lanes.iter_mut().max_by_key(|(_, lane)| lane.len())?;
@@ -141,7 +141,7 @@ impl Queue {
         Some(displaced)
     }
 
-    /// Removes expired calls. If this empties the queue, the sweeping task stops.
+    /// If this empties the queue, the sweeping task stops.
     pub(super) fn expire(&mut self) -> Vec<BoxedCall> {
         let now = Instant::now();
         let mut expired = Vec::new();

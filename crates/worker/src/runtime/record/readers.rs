@@ -6,7 +6,6 @@ use shoal_ports::{CallEvent, CallEventKind};
 use super::{AttachedReader, CallRecord, RecordState, wake};
 
 impl CallRecord {
-    /// Returns the reader's number, which is also its name.
     pub(in crate::runtime) fn attach(&self, after: u64) -> u64 {
         let mut state = self.state.lock();
         state.name = state.readers + 1;

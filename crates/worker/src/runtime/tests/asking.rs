@@ -170,7 +170,6 @@ async fn a_call_that_goes_on_comes_before_those_that_have_not_begun() {
     }
     until(|| begun.lock().len() == 2).await;
     answer(&first, ask);
-    // The call has its answer, but no actor yet.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }

@@ -14,7 +14,6 @@ use super::script::{
 };
 use crate::PoolConfig;
 
-/// Reports progress `steps` times, once per permit.
 fn stepping(steps: usize) -> (Arc<Script>, Arc<Semaphore>) {
     let permits = Arc::new(Semaphore::new(0));
     let given = Arc::clone(&permits);
@@ -105,7 +104,6 @@ async fn slow_reader_is_let_go_and_may_come_back() {
     let id = call.id;
     let mut running = worker.start(call, None).await.unwrap();
     until(|| script.runs() == 1 && worker.load().running == 0).await;
-    // Unread events stay for the next reader.
     assert!(running.events.next().await.is_none());
     let mut again = worker.attach(Attach::new(id, 0)).await.unwrap();
     for sequence in 1..=201 {
@@ -449,7 +447,6 @@ async fn what_is_said_while_a_reader_is_away_waits_for_it() {
     let name = first.control.reader().unwrap();
     drop(first);
     until(|| script.runs() == 1).await;
-    // Waits less long than the worker waits for a slow reader.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let mut again = worker
         .attach(Attach {

@@ -12,7 +12,6 @@ use crate::{BackendState, PoolConfig};
 
 const LONG: Duration = Duration::from_secs(3600);
 
-/// Creates a backend that answers each call with `name`, once there is a permit.
 fn named(name: &'static str, permits: &Arc<Semaphore>) -> Arc<Script> {
     let permits = Arc::clone(permits);
     Script::new(move |_| {

@@ -217,7 +217,6 @@ async fn a_withdrawn_call_that_is_safe_to_repeat_runs_anew_when_it_is_sent_again
     let mut second = loop {
         match worker.start(call.clone(), None).await {
             Ok(second) => break second,
-            // The first call keeps its place until its tool stops.
             Err(CallFailure::NotExecuted { .. } | CallFailure::Overloaded { .. }) => {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }

@@ -227,7 +227,6 @@ async fn call_beyond_the_queue_is_refused() {
     assert_eq!(script.runs(), 3);
 }
 
-/// A backend that answers with the call's parameters. Calls with odd numbers wait once.
 struct Echo {
     script: Arc<Script>,
     runs: AtomicUsize,
@@ -284,7 +283,6 @@ async fn every_call_of_many_at_once_has_its_own_end() {
             for number in task * CALLS..(task + 1) * CALLS {
                 let call = Call {
                     params: Some(RawJson::of(&number)),
-                    // All combinations of journaled or repeatable, waiting or not.
                     ..if number % 4 < 2 { call() } else { repeatable() }
                 };
                 begun.push((number, worker.start_now(call, None).unwrap()));

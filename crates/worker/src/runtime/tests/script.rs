@@ -23,7 +23,6 @@ pub(super) struct Script {
     pub(super) runs: AtomicUsize,
     pub(super) shut_down: AtomicUsize,
     pub(super) state: watch::Sender<BackendState>,
-    /// Sessions with their own process or connection.
     pub(super) own: Mutex<Vec<SessionId>>,
     pub(super) subscribed: Mutex<Vec<String>>,
     updates: broadcast::Sender<ResourceUpdated>,

@@ -47,7 +47,6 @@ impl Waiting {
     async fn begun(&self, names: &[&str]) {
         until(|| self.begun.lock().len() >= names.len()).await;
         let mut begun = self.begun.lock().clone();
-        // Calls with places begin in any order.
         begun.sort();
         assert_eq!(begun, names);
     }
@@ -91,7 +90,6 @@ async fn whoever_fills_the_queue_makes_room_for_others() {
     let mut of_bob = Vec::new();
     for at in 0..2 {
         of_bob.push(pool.start("bob", &format!("b{at}")).await.unwrap());
-        // Bob's call displaces Alice's newest call, which has not begun.
         let end = outcome(&mut of_alice.pop().unwrap()).await;
         let shed = matches!(end, CallOutcome::Failed(CallFailure::Overloaded { .. }));
         assert!(shed, "{end:?}");

@@ -26,7 +26,6 @@ async fn question_is_answered_once() {
     let roots = RawJson::from_static(r#"{"roots":[]}"#);
     let answered = running.control.answer(ask, Outcome::Result(roots.clone()));
     assert!(answered.await);
-    // A repeated answer is ignored but acknowledged.
     assert!(
         running
             .control

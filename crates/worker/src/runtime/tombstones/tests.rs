@@ -31,7 +31,6 @@ fn a_refusal_holds_for_its_number_and_a_later_binding_is_asked_anew() {
     assert!(ledger.check(id, bound).is_ok());
     ledger.refused(id, full(), now);
     assert_eq!(ledger.check(id, bound), Err(full()));
-    // A binding from now on has a later number.
     ledger.pass(now + Duration::from_secs(1));
     let anew = Some(ledger.number());
     assert_eq!(ledger.check(id, bound), Err(full()));

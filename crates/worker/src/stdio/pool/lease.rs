@@ -20,7 +20,7 @@ pub(in crate::stdio) struct Lease {
     pub(super) pool: Arc<ProcessPool>,
 }
 
-/// An open question of a call, whose process meanwhile does not count towards the limit.
+/// An open question of a call, whose process meanwhile does not count.
 struct LeaseQuestion<'a>(&'a Lease);
 
 impl ConnectionShare for Lease {

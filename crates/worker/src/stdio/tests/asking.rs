@@ -362,7 +362,6 @@ async fn a_sessions_process_that_dies_is_started_again() {
         matches!(died, CallFailure::OutcomeUnknown { .. }),
         "{died:?}"
     );
-    // The caller's next call waits for its new process.
     text(&running.call(&a, "pid", json!({})).await);
     assert_eq!(
         text(&running.call(&b, "pid", json!({})).await),

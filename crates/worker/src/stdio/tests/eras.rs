@@ -150,7 +150,6 @@ async fn a_modern_server_that_does_not_know_the_older_opening_is_reached_all_the
     }
 }
 
-/// A server of both eras, and its log of processes and calls.
 fn dual() -> (StdioConfig, Scratch) {
     let trace = scratch("dual");
     let config = fixture("dual.py", &["--trace", trace.to_str().unwrap()]);
@@ -273,7 +272,6 @@ async fn a_server_of_both_eras_may_ask_by_results() {
         }
         let (older, newer) = (format!("legacy {tool}"), format!("modern {tool}"));
         let newer = newer.as_str();
-        // The first attempt is legacy; later ones use the known era.
         let expected = ["legacy", &older, "modern", newer, newer, newer, newer];
         assert_eq!(traced(&trace), expected);
     }

@@ -37,7 +37,6 @@ async fn a_server_that_dies_ends_its_calls_and_comes_back() {
         detail.starts_with("restarting: ") && detail.contains("exit status: 3"),
         "{detail}"
     );
-    // Accepted calls wait for the next process.
     assert!(restarting.catalog.is_some());
     assert_eq!(
         text(&running.call(&a, "echo", json!({ "text": "again" })).await),
@@ -92,7 +91,6 @@ async fn a_server_that_does_not_start_again_refuses_calls_and_is_tried_less_and_
     std::fs::remove_file(&command).unwrap();
     let (a, b) = (Client::named("a"), Client::named("b"));
     running.call(&a, "die", json!({})).await;
-    // The server ran a moment ago, so the next call starts a process, which fails.
     let outcome = running.call(&b, "echo", json!({ "text": "x" })).await;
     assert!(matches!(failure(outcome), CallFailure::NotExecuted { .. }));
     running.state_where(|state| state.catalog.is_none()).await;
@@ -281,7 +279,6 @@ async fn a_tool_that_ends_its_sessions_process_keeps_no_other_tool_from_the_next
     ));
     let second = pid().await;
     assert_ne!(first, second);
-    // The tool that ended the process is refused until the pause is over, even though the next process runs.
     let outcome = running.call(&client, "die", json!({})).await;
     assert!(matches!(failure(outcome), CallFailure::NotExecuted { .. }));
     assert_eq!(pid().await, second);

@@ -25,7 +25,6 @@ fn call(client: &Client, tool: &str, arguments: Value) -> Call {
     call
 }
 
-/// `None` if the call asks a question before its end.
 async fn comes_to(running: &mut RunningCall) -> Option<CallOutcome> {
     let event = async {
         loop {

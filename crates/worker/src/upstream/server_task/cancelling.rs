@@ -88,7 +88,6 @@ impl Drop for ServerTask<'_> {
     }
 }
 
-/// Returns whether the server confirmed the task's end.
 async fn is_cancelled(link: &Arc<Link>, call: &Call, stage: Stage) -> bool {
     let id = match stage {
         Stage::None => return true,

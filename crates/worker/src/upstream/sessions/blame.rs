@@ -6,7 +6,6 @@ use shoal_ports::{CallFailure, CallOutcome, FailureKey};
 
 const MOST: usize = 64;
 
-/// Kinds of calls that ran when a connection ended and have not succeeded since.
 #[derive(Default)]
 pub(super) struct Blame(VecDeque<FailureKey>);
 

@@ -27,7 +27,7 @@ pub(super) struct PooledSession {
 pub(super) struct Usage {
     pub(super) calls: usize,
     pub(super) last: Instant,
-    /// Whether the first connection is still opening, which goes on only while a call waits for it.
+    /// An opening goes on only while a call waits for it.
     pub(super) starts: bool,
 }
 
@@ -36,7 +36,6 @@ pub(super) struct SessionConnection {
     pub(super) began: Instant,
     restart_delay: RestartDelay,
     pub(super) not_before: Instant,
-    /// Whether the last attempt to open failed, which no call can have caused.
     pub(super) was_not_opened: bool,
 }
 
