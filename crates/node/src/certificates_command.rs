@@ -29,7 +29,6 @@ const ANY_POOL: &str = "any-pool";
 
 const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
-/// Authorities that the certificate's holder trusts.
 const ISSUED_BY: &str = "ca.crt";
 
 enum Place {
@@ -37,7 +36,7 @@ enum Place {
     Secrets(Secrets),
 }
 
-/// The files of a certificate, and the version by which a write detects another writer.
+/// The version detects another writer.
 #[derive(Default)]
 struct Found {
     files: Files,

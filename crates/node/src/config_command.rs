@@ -110,7 +110,7 @@ fn open_files(settings: &Settings) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reports a configuration file without pools. Without a file, `shoal serve` serves the demo tools.
+/// Without a file, `shoal serve` serves the demo tools.
 fn no_pool(loaded: &Loaded) -> Option<Finding> {
     let settings = &loaded.settings;
     let is_none = loaded.from_file && settings.pools.is_empty() && settings.node.is(Role::Worker);

@@ -123,7 +123,7 @@ fn names(loaded: &Loaded) -> BTreeSet<String> {
     loaded.settings.pools.keys().cloned().collect()
 }
 
-/// Passes the configured pools to the controller when the file changes and on SIGHUP.
+/// Passes the configured pools on when the file changes and on SIGHUP.
 async fn follow(
     command: &cli::Controller,
     environment: &Environment,

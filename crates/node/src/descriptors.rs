@@ -5,16 +5,15 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::config::{Backend, NodeLimits, Settings};
 
-/// Files for standard streams, listeners, the runtime, telemetry and name lookups.
+/// Standard streams, listeners, the runtime, telemetry and name lookups.
 const BASE: usize = 32;
 const LINKS: usize = 64;
-/// Files for each child process: three streams and the process descriptor.
+/// Three streams and the process descriptor.
 const CHILD: usize = 4;
 /// Clients get at least one in four of all files.
 const LEAST_SHARE: usize = 4;
 
-/// Raises the limit on open files. Returns how many client connections fit, and a warning if they are fewer than
-/// configured.
+/// Returns how many client connections fit, and a warning if they are fewer than configured.
 pub(crate) fn connections(settings: &Settings, admin: usize) -> (usize, Option<String>) {
     let configured = settings.limits.connections;
     let Some(files) = raise() else {
@@ -33,7 +32,7 @@ pub(crate) fn connections(settings: &Settings, admin: usize) -> (usize, Option<S
     (taken, warning)
 }
 
-/// Whether a lowered limit deserves a warning. In a single process with the default limit, it does not.
+/// A single process with the default limit needs no warning.
 pub(crate) fn matters(settings: &Settings) -> bool {
     let usual = NodeLimits::default().connections;
     settings.limits.connections != usual || !settings.node.store.is_memory()

@@ -18,7 +18,7 @@ use crate::print::{self, Output};
 pub struct Failure {
     code: Code,
     error: anyhow::Error,
-    /// Standard output already has the result, so the error must not follow it there.
+    /// Standard output has the result, so the error must not follow it there.
     printed: bool,
     told: bool,
 }

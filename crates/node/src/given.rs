@@ -38,8 +38,7 @@ const CONFIGURES_TOOLS: [&str; 13] = [
     "DOCKER_",
 ];
 
-/// Checks that the typed program and the variables of `--env` exist, because the user can read the reason now. A pool
-/// of the configuration would retry instead.
+/// The user can read the reason now, while a pool of the configuration would retry.
 pub(crate) fn check(pools: &Pools, settings: &Settings) -> Result<(), Failure> {
     let pool = settings.pools.get(Pools::SERVER);
     let Some(config) = pool.and_then(|pool| server(&pool.backend)) else {
@@ -67,7 +66,7 @@ pub(crate) fn check(pools: &Pools, settings: &Settings) -> Result<(), Failure> {
     )))
 }
 
-/// Waits until a server that the user typed cannot be started, and returns the reason. Waits forever if all start.
+/// Returns the reason if a server that the user typed cannot be started. Waits forever if all start.
 pub(crate) async fn cannot_start(pools: &Pools, workers: Vec<Arc<WorkerRuntime>>) -> Failure {
     let stdio = pools.command().map(|server| Typed {
         pool: Pools::SERVER,

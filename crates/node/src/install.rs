@@ -50,7 +50,7 @@ fn copy(program: &Path, target: &Path) -> anyhow::Result<()> {
     })
 }
 
-/// Returns a path in the same directory, so that the rename is atomic.
+/// In the same directory, so that the rename is atomic.
 fn beside(target: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(target.file_name().unwrap_or(NAME.as_ref()));

@@ -11,7 +11,7 @@ use crate::exit::Failure;
 use crate::node::Watch;
 use crate::print::plain;
 
-/// Intervals of readiness checks: at first, and after [`SOON`].
+/// At first, and after [`SOON`].
 const LOOKS: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
 const SOON: Duration = Duration::from_secs(5);
 

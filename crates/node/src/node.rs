@@ -128,7 +128,7 @@ impl Node {
         self.listener.as_ref().map(ClusterListener::address)
     }
 
-    /// Builds the service of the edge role, or `None` without this role. `authenticator` identifies callers.
+    /// `None` without the edge role. `authenticator` identifies callers.
     pub fn edge(&self, authenticator: Arc<dyn Authenticator>) -> Option<EdgeService> {
         if !self.settings.node.is(Role::Edge) {
             return None;

@@ -28,7 +28,7 @@ pub(crate) fn open(settings: &Settings) -> anyhow::Result<Policies> {
 }
 
 impl Policies {
-    /// Rereads the rules' file until the returned handle is dropped.
+    /// Dropping the handle ends the rereads.
     pub(crate) fn reread(
         self,
         settings: &Settings,

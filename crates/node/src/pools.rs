@@ -34,7 +34,7 @@ pub(crate) struct Pools(Arc<Inner>);
 
 struct Inner {
     node: NodeId,
-    /// Whether this process runs the pools. Otherwise, it only knows what they offer.
+    /// Other processes only know what the pools offer.
     run_here: bool,
     /// Allowed targets of backends' requests.
     outbound: Outbound,
@@ -57,7 +57,7 @@ struct State {
     starting: BTreeMap<String, StartingForm>,
     /// Workers that finish their last calls.
     leaving: Vec<Arc<WorkerRuntime>>,
-    /// Counts each pool's workers, for unique names.
+    /// Numbers make the workers' names unique.
     named: HashMap<String, usize>,
 }
 
@@ -122,9 +122,9 @@ impl Pools {
         Ok(pools)
     }
 
-    /// Joins present and future workers to other nodes.
+    /// Includes future workers.
     pub(crate) fn join(&self, joins: &Arc<WorkerJoins>) {
-        // `set` succeeds, because a node calls this once.
+        // A node calls this once.
         let _ = self.0.joins.set(Arc::downgrade(joins));
         for pool in self.0.state.lock().running.values_mut() {
             for worker in &mut pool.workers {
@@ -142,7 +142,7 @@ impl Pools {
         self.0.stop.clone().drop_guard()
     }
 
-    /// Returns all workers, including those that are leaving.
+    /// Includes leaving workers.
     pub(crate) fn workers(&self) -> Vec<Arc<WorkerRuntime>> {
         let state = self.0.state.lock();
         let running = state.running.values().flat_map(|pool| &pool.workers);
@@ -150,13 +150,12 @@ impl Pools {
         running.chain(&state.leaving).cloned().collect()
     }
 
-    /// Whether the configuration has no other pools than these.
     pub(crate) fn wants_only(&self, these: &BTreeSet<String>) -> bool {
         let state = self.0.state.lock();
         state.wanted.keys().all(|name| these.contains(name))
     }
 
-    /// Pools that keep their old form because the new one is not ready, and the reason.
+    /// Returns pools whose new form is not ready, with the reason.
     pub(crate) fn waiting(&self) -> Vec<String> {
         let state = self.0.state.lock();
         let waiting = state.starting.iter();
@@ -265,7 +264,7 @@ impl Pools {
         Ok(made)
     }
 
-    /// Changes a pool that keeps its backend.
+    /// The backend stays.
     async fn adjust(&self, name: &str, settings: &Pool, sessions: Duration) {
         let (change, workers) = {
             let mut state = self.0.state.lock();
@@ -396,8 +395,7 @@ impl Pools {
         }
     }
 
-    /// Withdraws a worker, which then finishes its calls. If the process ends before that, the worker ends with the
-    /// others.
+    /// The worker finishes its calls. If the process ends before that, the worker ends with the others.
     fn let_go(&self, worker: PoolWorker, why: &'static str) {
         let PoolWorker { runtime, joined } = worker;
         self.0.state.lock().leaving.push(runtime.clone());
@@ -421,7 +419,7 @@ impl Pools {
         });
     }
 
-    /// Ends starting forms within `limit`; workers continue.
+    /// Workers continue.
     pub(crate) async fn stop(&self, limit: Duration) {
         self.0.stop.cancel();
         self.0.tasks.close();

@@ -59,7 +59,7 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|letter| shown(letter, false)).collect()
 }
 
-/// Like [`plain`], but keeps line breaks and tabs.
+/// Keeps line breaks and tabs.
 pub(crate) fn plain_lines(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     text.chars().map(|letter| shown(letter, true)).collect()

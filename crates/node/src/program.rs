@@ -137,8 +137,7 @@ impl Program {
         }
     }
 
-    /// Returns a check of the settings, which fails if this process would run a pool whose embedded server the program
-    /// lacks.
+    /// Fails if this process would run a pool whose embedded server the program lacks.
     pub(crate) fn check(
         &self,
     ) -> impl Fn(&Settings) -> Result<(), Failure> + Send + Sync + 'static {

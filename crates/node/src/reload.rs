@@ -25,12 +25,10 @@ use crate::pools::Pools;
 use crate::service_manager::ServiceManager;
 use crate::signals::HangUps;
 
-/// Runs one reload at a time.
 pub(crate) struct Reloads {
     reader: ConfigReader,
-    /// Settings from the start of the process.
     started: Loaded,
-    /// The settings of reloads themselves, which change only at a restart.
+    /// Settings of reloads, which change only at a restart.
     how: Reload,
     pools: Pools,
     state: Arc<ConfigurationState>,
@@ -38,7 +36,6 @@ pub(crate) struct Reloads {
     /// The rules, whose file each reload rereads because it may change together with the configuration.
     rules: Option<(Arc<RulesInForce>, Dispatch)>,
     manager: Option<ServiceManager>,
-    /// Why discovered pools were left out when the configuration was last read.
     left_out: Vec<Finding>,
     /// The reason of the last refusal, and the file's content.
     refused: Option<(String, Option<Vec<u8>>)>,
@@ -80,7 +77,7 @@ impl Reloads {
         self
     }
 
-    /// Makes each reload also reread the rules, before the pools change.
+    /// The rules are read before the pools change.
     pub(crate) fn with_rules(
         mut self,
         rules: Option<Arc<RulesInForce>>,
@@ -118,7 +115,6 @@ impl Reloads {
         }))
     }
 
-    /// Logs why discovered pools are left out, unless the reason is known from the last time.
     fn tell_left_out(&mut self, left_out: Vec<Finding>) {
         for finding in &left_out {
             if !self.left_out.contains(finding) {
@@ -227,7 +223,6 @@ fn take_quotas(quotas: &mut Option<(Quotas, Vec<QuotaConfig>)>, next: &[QuotaCon
     }
 }
 
-/// Reads the rules again, but does not put them in force.
 async fn read_rules(
     rules: Option<&(Arc<RulesInForce>, Dispatch)>,
 ) -> anyhow::Result<Option<RulesRead>> {
@@ -239,7 +234,7 @@ async fn read_rules(
     read.context("policy.file")
 }
 
-/// Waits until the file changes, or for ever without a file.
+/// Waits for ever without a file.
 pub(crate) async fn changed(watch: &mut Option<FileWatch>, every: Duration) {
     match watch {
         Some(watch) => watch.changed(every).await,

@@ -111,7 +111,7 @@ pub(crate) async fn backends(
     Ok(vec![backend])
 }
 
-/// Creates one backend per URL, so that calls move to the others when a server is down.
+/// Calls move to the other backends when a server is down.
 fn remote(config: &HttpConfig, outbound: &Outbound) -> Result<Vec<Arc<dyn Backend>>, String> {
     let started = HttpBackend::start(config.clone(), outbound)?.into_iter();
     Ok(started

@@ -12,32 +12,26 @@ use tokio::time::{Instant, sleep, timeout};
 
 /// How long the store keeps the offer of a pool that no node confirms.
 const REMEMBERED: Duration = Duration::from_secs(7 * 24 * 3_600);
-/// How often a node confirms an unchanged offer.
+/// Interval for unchanged offers.
 const REMIND: Duration = Duration::from_secs(3_600);
 /// How often a node asks for unknown pools, and retries failed writes.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
-/// How long a node gathers changes before it writes them.
 const GATHERED: Duration = Duration::from_millis(500);
-/// Time limit of a store operation.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Maximum bytes of one pool's stored offer.
 const LARGEST: usize = 4 << 20;
 
 pub(crate) struct ScaledPools {
     store: Arc<dyn Membership>,
     dispatch: Dispatch,
-    /// The last stored catalogs, and when they were stored.
+    /// With the time of storing.
     told: HashMap<Arc<str>, (Arc<PoolCatalog>, Instant)>,
-    /// Removed pools that the store has forgotten.
     forgotten: BTreeSet<Arc<str>>,
     too_large: BTreeSet<Arc<str>>,
-    /// Unknown pools whose stored catalog cannot be decoded.
     unreadable: BTreeSet<String>,
     failing: bool,
 }
 
 impl ScaledPools {
-    /// Adds the stored offers to `dispatch`.
     pub(crate) async fn recall(store: Arc<dyn Membership>, dispatch: Dispatch) -> Self {
         let mut pools = Self {
             store,

@@ -290,7 +290,6 @@ fn hint_for(settings: &Settings, clients: Option<&Bound>) -> String {
     })
 }
 
-/// Returns loopback for an unspecified address.
 fn dialled(bound: SocketAddr) -> SocketAddr {
     let ip = match bound.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

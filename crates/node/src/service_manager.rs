@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(250);
 /// Maximum characters of the status, which `systemctl status` prints on one line.
 const LONGEST_STATUS: usize = 400;
 
-/// A cheap handle that does nothing without a service manager.
+/// Does nothing without a service manager.
 #[derive(Clone)]
 pub(crate) struct ServiceManager {
     socket: Option<NotifySocket>,
@@ -47,7 +47,7 @@ impl ServiceManager {
         }
     }
 
-    /// Reports readiness and sends keep-alives for ever. Cancellation safe.
+    /// Also sends keep-alives. Runs for ever. Cancellation safe.
     pub(crate) async fn follow(&self, readiness: impl Fn() -> Readiness) {
         tokio::join!(self.tell_readiness(readiness), self.tell_life());
     }

@@ -139,7 +139,6 @@ async fn hand_sessions_over(node: &Node) {
     }
 }
 
-/// Shuts down everything but the sockets.
 pub(crate) async fn end_parts(node: Node) {
     let deadlines = &node.settings.shutdown;
     node.pools.stop(deadlines.workers.get()).await;
@@ -195,7 +194,7 @@ async fn refusing_late_calls<T>(
     }
 }
 
-/// Waits for calls that arrived while connections closed. They have the same deadline as all others.
+/// The calls arrived while connections closed. They have the same deadline as all others.
 async fn finish_last_calls(watch: &Watch, deadlines: &Shutdown, deadline: Instant) {
     // After this pause, the node has read all requests that had arrived.
     sleep_until(deadline.min(Instant::now() + deadlines.streams.get())).await;

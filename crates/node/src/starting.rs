@@ -21,8 +21,7 @@ struct StoreWait {
 }
 
 impl Starting {
-    /// Waits a moment because the store at `place` is away. Logs the outage when it begins, and again from time to
-    /// time.
+    /// Logs the outage of the store at `place` when it begins, and again from time to time.
     pub(crate) async fn wait_for(&self, place: &str, why: &str) {
         {
             let mut waiting = self.waiting.lock();

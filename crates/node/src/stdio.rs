@@ -148,8 +148,7 @@ pub async fn run(
     ended
 }
 
-/// Passes lines to the bridge until the client closes its end. Then the bridge has `patience` to take the remaining
-/// lines, because a server may still be starting.
+/// After the client has closed its end, the bridge has `patience` to take the remaining lines.
 async fn pump(
     mut lines: mpsc::Receiver<Line>,
     bridge: &Bridge,

@@ -14,13 +14,11 @@ use crate::reload::ConfigurationReport;
 pub struct Readiness {
     status: &'static str,
     reasons: Vec<String>,
-    /// Names that several pools offer. The pool that had a name first serves it.
+    /// The pool that had a name first serves it.
     conflicts: Vec<Conflict>,
-    /// Problems that leave the node ready.
     notes: Vec<String>,
     /// `null` while the process starts.
     store: Option<StoreHealth>,
-    /// Whether a reason makes the node unready even if it has served before.
     #[serde(skip)]
     refused: bool,
 }

@@ -5,9 +5,9 @@ use crate::print::plain;
 
 struct Cost {
     name: String,
-    /// Bytes of name, description and arguments, which clients show to models.
+    /// Name, description and arguments, which clients show to models.
     shown: usize,
-    /// Bytes of the output schema, which few clients show.
+    /// Few clients show the output schema.
     output: usize,
 }
 

@@ -6,7 +6,7 @@ use crate::exit::{Code, Failure};
 use crate::print::{Output, json, plain, print};
 use crate::stdio::client::{Client, ClientError, Followed, as_error, failed, object};
 
-/// Calls a tool as a task. An interrupt cancels the task.
+/// An interrupt cancels the task.
 pub(super) async fn call(
     command: &Call,
     arguments: Map<String, Value>,
@@ -78,7 +78,6 @@ async fn run(
     let answer = answer.map_err(|error| failed(&server.url, &error))?;
     let task = answer["taskId"].as_str();
     let Some(task) = task.filter(|_| answer["resultType"] == "task") else {
-        // The call ended before it became a task, or cannot become one.
         return show(&command.name, &answer, command.output);
     };
     let task = id.insert(task.to_owned());

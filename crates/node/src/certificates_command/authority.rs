@@ -86,15 +86,13 @@ impl Authority {
         self.validity.is_nearly_over().then_some(self.validity.ends)
     }
 
-    /// Checks the files of a certificate for `names`.
-    ///
     /// # Errors
     /// If the files are a sound certificate for other names.
     pub(super) fn standing(&self, files: &Files, names: &[String]) -> anyhow::Result<Standing> {
         standing::of(files, names, &self.der)
     }
 
-    /// Issues a certificate for `names`. Its bundle of authorities keeps those of `before`.
+    /// The bundle of authorities keeps those of `before`.
     pub(super) fn issue(&self, names: &[String], before: &Files) -> anyhow::Result<Files> {
         let mut params = CertificateParams::new(names).context("cannot put into a certificate")?;
         params.distinguished_name.push(DnType::CommonName, PROCESS);

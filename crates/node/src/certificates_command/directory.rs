@@ -18,7 +18,7 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// Locks the directory. Waits for a concurrent run to end.
+    /// Waits for a concurrent run to end.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         let open = || -> io::Result<fs::File> {
             let directory = fs::File::open(path)?;

@@ -33,7 +33,7 @@ pub(crate) fn pool_change(now: &Pool, next: &Pool) -> Option<PoolChange> {
     if now == next {
         return None;
     }
-    // The rejoin time is no setting of a pool, so the same value stands for both.
+    // The rejoin time is no setting of a pool, so both get the same value.
     let limits = |pool: &Pool| pool.to_worker("", std::time::Duration::ZERO);
     Some(PoolChange {
         offer: now.to_dispatch() != next.to_dispatch(),
@@ -58,7 +58,7 @@ pub(crate) fn changed_pools<'a>(
         .collect()
 }
 
-/// The dotted names of changed settings, without those of [`AT_ONCE`].
+/// Returns dotted names, without those of [`AT_ONCE`].
 pub(crate) fn at_next_start(now: &Loaded, next: &Loaded) -> Vec<String> {
     let (shown_now, shown_next) = (shown(&now.settings), shown(&next.settings));
     let mut differing = BTreeSet::new();
@@ -77,7 +77,6 @@ pub(crate) fn at_next_start(now: &Loaded, next: &Loaded) -> Vec<String> {
 }
 
 fn shown(settings: &Settings) -> Table {
-    // Settings read from a table can be written as one.
     Table::try_from(settings).unwrap_or_default()
 }
 
@@ -109,7 +108,7 @@ fn differences(
     }
 }
 
-/// Whether the table hides a secret at this path, or at its nearest ancestor in the table.
+/// Includes the nearest ancestor in the table.
 fn hides(table: &Table, path: &[String]) -> bool {
     let mut shown = None;
     let mut table = Some(table);

@@ -67,7 +67,7 @@ fn required(schema: &Schema) -> impl Iterator<Item = &str> {
     names.into_iter().flatten().filter_map(Schema::as_str)
 }
 
-/// Returns the schema of an optional value without null.
+/// Removes null from an optional value.
 fn plain_variant(schema: &Schema) -> Option<&Schema> {
     match variants(schema)[..] {
         [one, null] if null["type"] == "null" => Some(one),
@@ -121,7 +121,7 @@ impl Walk {
         }
     }
 
-    /// Checks a table whose only key names the kind of its value.
+    /// The only key names the kind of the table's value.
     fn tagged(&mut self, schema: &Schema, kinds: &[&Schema], table: &Table, path: &SettingPath) {
         let names = || {
             kinds

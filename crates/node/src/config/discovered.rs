@@ -98,8 +98,6 @@ fn read(file: &Path) -> Result<Table, String> {
     }
 }
 
-/// Turns a table into a pool.
-///
 /// # Errors
 ///
 /// Why the file may not define this pool.

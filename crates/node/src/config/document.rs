@@ -30,7 +30,7 @@ pub(super) struct Place {
 pub(super) struct Places(BTreeMap<SettingPath, Place>);
 
 impl Places {
-    /// The place of a setting, or of the nearest table or list above a missing one.
+    /// Returns the nearest table or list above a missing setting.
     pub(super) fn nearest(&self, path: &SettingPath) -> Option<Place> {
         let steps = &path.0;
         let ends = (1..=steps.len()).rev();

@@ -63,7 +63,7 @@ impl Dropped {
         before
     }
 
-    /// An item's current index, unless it was removed.
+    /// `None` if the item was removed.
     fn now(&self, list: &SettingPath, index: usize) -> Option<usize> {
         let Some(gone) = self.0.get(list) else {
             return Some(index);

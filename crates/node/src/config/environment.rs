@@ -63,7 +63,7 @@ impl Environment {
 }
 
 impl Environment {
-    /// Warns about variables that probably mean settings, but have one underscore between the parts.
+    /// Their names have one underscore between the parts.
     pub(super) fn without_effect(&self) -> Vec<Finding> {
         if self.unread.is_empty() {
             return Vec::new();

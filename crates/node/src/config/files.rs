@@ -74,7 +74,6 @@ fn unreadable(file: &Path) -> Option<String> {
 #[derive(Default)]
 struct Named {
     files: Vec<(SettingPath, PathBuf)>,
-    /// Programs that cannot be started here, with the reason.
     programs: Vec<(SettingPath, String)>,
 }
 

@@ -43,7 +43,6 @@ impl Finding {
         }
     }
 
-    /// Formats the source for the beginning of a line.
     fn place(&self) -> Option<String> {
         match (&self.origin, self.position) {
             (Source::Default, _) => None,
@@ -55,7 +54,7 @@ impl Finding {
         }
     }
 
-    /// Returns the sort key: the file from its beginning, then the other sources.
+    /// Orders the file from its beginning, then the other sources.
     pub(super) fn order(&self) -> (bool, Option<Position>, String, String) {
         let elsewhere = !matches!(self.origin, Source::File(_));
         let origin = self.origin.to_string();

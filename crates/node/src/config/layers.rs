@@ -57,7 +57,6 @@ impl Layers {
     /// If `path` is empty.
     pub(super) fn set(&mut self, path: &[String], value: Value, source: &Source) {
         if let Value::Table(table) = value {
-            // An empty table also counts as set.
             self.descend(path, source);
             for (key, value) in table {
                 let mut path = path.to_vec();
@@ -68,7 +67,6 @@ impl Layers {
         }
         let (last, parents) = path.split_last().expect("a setting has a name");
         self.descend(parents, source).insert(last.clone(), value);
-        // The new value replaces everything below it.
         self.origin.retain(|key, _| !key.starts_with(path));
         self.origin.insert(path.to_vec(), source.clone());
     }
@@ -77,7 +75,7 @@ impl Layers {
         &self.merged
     }
 
-    /// The source at `path`, or at its nearest set ancestor.
+    /// Returns the source of the nearest set ancestor if `path` is not set.
     pub(super) fn source_of(&self, path: &[String]) -> Source {
         let mut at = path;
         loop {
@@ -91,7 +89,7 @@ impl Layers {
         }
     }
 
-    /// The place where `origin` set the setting at `path`, or its nearest set ancestor.
+    /// Takes the nearest set ancestor if `path` is not set by `origin`.
     pub(super) fn place_of(&self, path: &SettingPath, origin: &Source) -> Option<Place> {
         match origin {
             Source::File(_) => self.places.nearest(path),
@@ -122,7 +120,7 @@ impl Layers {
         names
     }
 
-    /// Returns the table at `path`. Replaces any value on the way that is not a table.
+    /// Replaces any value on the way that is not a table.
     fn descend(&mut self, path: &[String], source: &Source) -> &mut Table {
         let mut table = &mut self.merged;
         for (depth, key) in path.iter().enumerate() {

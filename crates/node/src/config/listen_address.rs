@@ -38,7 +38,6 @@ pub(super) fn read_some<'de, D: Deserializer<'de>>(
     read(from).map(Some)
 }
 
-/// Accepts a text, or a port as a number.
 struct Written;
 
 impl Visitor<'_> for Written {

@@ -46,7 +46,7 @@ fn restrict(schema: &mut Schema, setting: &str, word: &str, value: Value) {
     }
 }
 
-/// Returns the paths of all settings. [`ANY`] stands for a name that operators choose.
+/// [`ANY`] stands for a name that operators choose.
 pub(super) fn settings() -> Vec<Vec<String>> {
     let mut all = Vec::new();
     collect(&inlined(), &mut Vec::new(), &mut all);
@@ -73,7 +73,7 @@ pub(super) fn collect(schema: &Value, at: &mut Vec<String>, all: &mut Vec<Vec<St
     }
 }
 
-/// The meaning, default and variable of a setting. `None` for tables and unknown settings.
+/// `None` for tables and unknown settings.
 pub(super) fn help(path: &[String]) -> Option<String> {
     let root = inlined();
     let setting = path
@@ -124,7 +124,7 @@ pub(super) fn member<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
     own.or_else(named).or_else(variant)
 }
 
-/// The possible schemas, without the null of an optional value.
+/// Leaves out the null of an optional value.
 pub(super) fn variants(schema: &Value) -> Vec<&Value> {
     let alternatives = ["oneOf", "anyOf"]
         .into_iter()

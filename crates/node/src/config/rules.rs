@@ -16,7 +16,7 @@ pub(super) mod limits;
 pub(super) mod pools;
 mod server;
 
-/// Checks the rules. Skips those about `misread` tables, because the mistake in the table may be why they are broken.
+/// Skips rules about `misread` tables, whose mistakes may break the rules.
 pub(super) fn check(settings: &Settings, misread: &BTreeSet<&str>) -> Vec<BrokenRule> {
     let rules: [(&[&str], Rule); 23] = [
         (&["node", "cluster"], cluster::roles),
@@ -66,15 +66,13 @@ impl Broken {
     }
 }
 
-/// The setting to change, and why.
 pub(super) struct BrokenRule {
     setting: SettingPath,
     reason: String,
 }
 
 impl BrokenRule {
-    /// Whether the violation may follow from a mistake at or below its setting. A rule on `pools.<name>` itself
-    /// concerns only the pool's name.
+    /// A rule on `pools.<name>` itself concerns only the pool's name.
     pub(super) fn may_follow_from(&self, mistake: &SettingPath) -> bool {
         let keys = self.setting.0.iter();
         let keys = keys.filter(|step| matches!(step, Step::Key(_)));
@@ -86,7 +84,7 @@ impl BrokenRule {
     }
 }
 
-/// Checks only which settings are set, because the files may be missing where an operator checks a configuration.
+/// The files may be missing where an operator checks a configuration.
 fn tls(settings: &Settings, broken: &mut Broken) {
     let server = &settings.server;
     for (table, port) in [
@@ -102,7 +100,7 @@ fn tls(settings: &Settings, broken: &mut Broken) {
     }
 }
 
-/// Checks only the rules in the configuration, because the file of rules may be missing where an operator checks it.
+/// The file of rules may be missing where an operator checks the configuration.
 fn policy(settings: &Settings, broken: &mut Broken) {
     let policy = &settings.policy;
     if policy.reread.get().is_zero() {

@@ -13,7 +13,7 @@ pub(super) enum Step {
 pub(super) struct SettingPath(pub(super) Vec<Step>);
 
 impl SettingPath {
-    /// Parses a path of bare keys such as `auth.tokens[1].name`. Parts that are no position are keys.
+    /// Parses bare keys such as `auth.tokens[1].name`. Parts that are no position are keys.
     pub(super) fn parse(text: &str) -> Self {
         let mut steps = Vec::new();
         for part in text.split('.') {
@@ -43,19 +43,18 @@ impl SettingPath {
         self.with(Step::Key(key.to_owned()))
     }
 
-    /// The path of a member, which may be several steps below.
+    /// The member may be several steps below.
     pub(super) fn member(&self, member: &str) -> Self {
         let mut steps = self.0.clone();
         steps.extend(Self::parse(member).0);
         Self(steps)
     }
 
-    /// Whether this path is `above` or lies below it.
     pub(super) fn is_within(&self, above: &Self) -> bool {
         self.below(above).is_some()
     }
 
-    /// Returns the rest of this path if it is `above` or lies below it.
+    /// `None` if this path lies outside of `above`.
     pub(super) fn below(&self, above: &Self) -> Option<Self> {
         let rest = self.0.strip_prefix(&*above.0)?;
         Some(Self(rest.to_vec()))
@@ -71,7 +70,7 @@ impl SettingPath {
         Self(steps)
     }
 
-    /// The keys down to the first list, which comes from one source as a whole.
+    /// The first list comes from one source as a whole.
     pub(super) fn keys(&self) -> Vec<String> {
         let keys = self.0.iter().map_while(|step| match step {
             Step::Key(key) => Some(key.clone()),
@@ -119,7 +118,6 @@ impl fmt::Display for SettingPath {
     }
 }
 
-/// Whether TOML reads the key without quotes.
 pub(super) fn is_bare(key: &str) -> bool {
     let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     !key.is_empty() && key.bytes().all(fits)

@@ -18,7 +18,6 @@ struct Operator {
     file: Option<PathBuf>,
     variables: Vec<(String, String)>,
     flags: Vec<Flag>,
-    // The file lives until the end of the test.
     _directory: Option<Directory>,
 }
 

@@ -54,7 +54,7 @@ pub(super) fn variable_name(path: &[&str]) -> String {
     format!("{PREFIX}{}", path.join(SEPARATOR).to_uppercase())
 }
 
-/// Whether the keys of the table at `path` are names of environment variables, which are case-sensitive.
+/// Names of environment variables are case-sensitive.
 fn names_variables(path: &[String]) -> bool {
     matches!(path, [pools, _, .., env] if pools == "pools" && env == "env" && path.len() == 5)
 }
@@ -64,7 +64,7 @@ pub fn value(text: &str) -> Value {
     let parsed = format!("value = {text}").parse::<toml::Table>();
     let parsed = parsed.ok().filter(|table| table.len() == 1);
     match parsed.and_then(|mut table| table.remove("value")) {
-        // No setting is a date, so a pool's prefix that looks like a date is text.
+        // No setting is a date, so a prefix that looks like a date is text.
         Some(Value::Datetime(_)) | None => Value::String(text.to_owned()),
         Some(value) => value,
     }

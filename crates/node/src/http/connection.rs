@@ -35,7 +35,7 @@ use super::wire::{Secured, Wire};
 use super::{HttpLimits, LAST_REQUEST, RequestService};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// How often to check a connection that has sent only part of [`PREFACE`].
+/// Pause between checks of a connection that has sent only part of [`PREFACE`].
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
@@ -52,7 +52,7 @@ pub(super) struct Protocols<S> {
     tls: Option<HttpTls>,
 }
 
-/// The settings of HTTP/2, for one builder per connection, because each connection needs its own executor.
+/// Each connection needs its own builder with its own executor.
 struct Http2 {
     requests: u32,
     header_list: u32,
@@ -107,7 +107,7 @@ impl<S: RequestService> Protocols<S> {
             sleep(LAST_REQUEST).await;
         };
         let opened = tokio::select! {
-            // Polled first, so that a request that has arrived is served.
+            // A request that has arrived must be served.
             biased;
             opened = self.open(stream, &writing) => opened,
             () = too_late => return,
@@ -164,8 +164,7 @@ impl<S: RequestService> Protocols<S> {
         }
     }
 
-    /// Returns whether the connection is HTTP/2. `None` if its first bytes are late, or the connection or its TLS
-    /// handshake fails.
+    /// `None` if the first bytes are late, or the connection or its TLS handshake fails.
     async fn open(&self, stream: TcpStream, writing: &Writing) -> Option<(bool, Wire)> {
         let socket = |stream| Socket::new(stream, writing.clone(), self.write_timeout);
         let Some(tls) = &self.tls else {
@@ -210,7 +209,6 @@ impl<S: RequestService> Protocols<S> {
         if let Some(upgrade) = upgrade.into_inner()
             && ended.is_ok()
         {
-            // An upgraded connection does not count as idle.
             drop(requests);
             Box::pin(upgrade.run(Upgraded::new(stream.into_wire(), read))).await;
             return ended;
@@ -267,8 +265,7 @@ async fn opens_with_preface(stream: &TcpStream) -> io::Result<bool> {
     }
 }
 
-/// Returns whether the first bytes over TLS are the HTTP/2 preface, and the bytes. The preface decides, whatever ALPN
-/// agreed on.
+/// The preface decides, whatever ALPN agreed on.
 async fn read_opening(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<(bool, Bytes)> {
     let mut read = BytesMut::with_capacity(PREFACE.len());
     loop {

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::stream::Seen;
 
-/// The shutdown's state, which clones share.
+/// Clones share the state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ending(Arc<EndingInner>);
 
@@ -34,7 +34,6 @@ impl Ending {
         self.0.draining.cancel();
     }
 
-    /// Closes idle connections now, and others after their present answer.
     pub(super) fn close(&self) {
         self.0.draining.cancel();
         self.0.closing.cancel();
@@ -48,7 +47,7 @@ impl Ending {
         self.0.idle.load(Ordering::Acquire)
     }
 
-    /// Waits until no connection is idle. Cancellation safe.
+    /// Cancellation safe.
     pub(super) async fn until_none_idles(&self) {
         loop {
             let fewer = self.0.fewer.notified();
@@ -59,7 +58,7 @@ impl Ending {
         }
     }
 
-    /// Counts a connection as idle until the guard is dropped.
+    /// Dropping the guard ends the idle time.
     pub(super) fn idling(&self) -> Idling {
         self.0.idle.fetch_add(1, Ordering::AcqRel);
         Idling(self.clone())
@@ -73,7 +72,7 @@ impl Ending {
         }
     }
 
-    /// Drives a connection to its end. A drain sends `GOAWAY`.
+    /// A drain sends `GOAWAY`.
     pub(super) async fn watch_http2<C: GracefulConnection>(
         &self,
         mut connection: Pin<&mut C>,
@@ -87,14 +86,13 @@ impl Ending {
         connection.await
     }
 
-    /// Drives a connection until its last answer is written. When the server closes, the present answer is the last
-    /// one.
+    /// When the server closes, the present answer is the last one.
     pub(super) async fn watch_http1<C: GracefulConnection>(
         &self,
         mut connection: Pin<&mut C>,
     ) -> Result<(), C::Error> {
         tokio::select! {
-            // Polled first, so that a request that has arrived is read.
+            // A request that has arrived must be read.
             biased;
             ended = &mut connection => return ended,
             () = self.closing() => {}

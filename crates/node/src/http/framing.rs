@@ -35,7 +35,6 @@ enum Next {
     Head,
     Body(u64),
     Size,
-    /// Remaining bytes of a chunk, including the line end.
     Chunk(u64),
     Trailer,
     Unclear,
@@ -105,7 +104,7 @@ impl Framing {
         &bytes[skipped..]
     }
 
-    /// Handles a line. `end` is its last part, without the LF.
+    /// `end` is the line's last part, without the LF.
     fn line(&mut self, end: &[u8]) -> Option<Fault> {
         if self.line.last.is_none() {
             let kept = &end[..end.len().min(KEPT)];
@@ -166,7 +165,6 @@ impl Head {
             self.begun = true;
             return;
         }
-        // Only `Content-Length` and `Transfer-Encoding` matter here.
         if !matches!(line.first(), Some(b'c' | b'C' | b't' | b'T')) {
             return;
         }

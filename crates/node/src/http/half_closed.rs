@@ -13,7 +13,7 @@ use super::wire::Wire;
 const INTERIM: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// How long to wait before an interim response, because most answers come earlier.
 const BEFORE_INTERIM: Duration = Duration::from_millis(50);
-/// The first check's delay, which doubles from check to check.
+/// Doubles from check to check.
 const FIRST_LOOK: Duration = Duration::from_millis(10);
 const LAST_LOOK: Duration = Duration::from_secs(1);
 

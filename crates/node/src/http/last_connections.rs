@@ -17,7 +17,6 @@ const HANDSHAKES: Duration = Duration::from_millis(50);
 
 pub(super) struct LastConnections {
     listener: TcpListener,
-    /// Whether the listener still begins handshakes.
     is_open: bool,
 }
 
@@ -73,7 +72,6 @@ fn stop_handshakes(listener: &TcpListener) -> io::Result<()> {
     const AND: u16 = 0x54;
     const JUMP_IF_EQUAL: u16 = 0x15;
     const RETURN: u16 = 0x06;
-    /// Where the flags stand in a TCP header.
     const FLAGS: u32 = 13;
     const SYN: u32 = 0x02;
     const ACK: u32 = 0x10;

@@ -27,7 +27,7 @@ pub struct HttpTls {
 }
 
 impl HttpTls {
-    /// At most `handshakes` run at once, each for at most `within`, the wait for a permit included.
+    /// At most `handshakes` run at once, each for at most `within`, including the wait for a permit.
     pub fn new(tls: ListenerTls, port: TlsPort, handshakes: usize, within: Duration) -> Self {
         Self {
             tls,

@@ -29,7 +29,6 @@ pub(super) struct WatchedStream {
     limits: HeadLimits,
     head_within: Duration,
     head_timer: Option<Pin<Box<Sleep>>>,
-    /// Replaces hyper's own refusal, which has no body.
     refusal: Option<Bytes>,
     ended: bool,
     /// Set once the client has closed its sending side. hyper must not see this end before the answer, because hyper
@@ -43,12 +42,11 @@ pub(super) struct Seen {
     amid: AtomicBool,
     answering: AtomicBool,
     begun: AtomicBool,
-    /// Whether the client understands interim responses.
     interim: AtomicBool,
 }
 
 impl Seen {
-    /// Returns the refusal of the request with this number, counted from 0.
+    /// The first request has the number 0.
     pub(super) fn refusal(&self, request: u64) -> Option<Refusal> {
         let (at, fault) = self.fault.get()?;
         (request >= *at).then_some(Refusal::Fault(*fault))
@@ -147,7 +145,6 @@ impl WatchedStream {
         timer.as_mut().poll(cx)
     }
 
-    /// Becomes ready when hyper may see the end of the client's data.
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match &mut self.half_closed {
             Some(half_closed) if self.seen.is_answering() => {
@@ -168,7 +165,7 @@ impl WatchedStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Whether hyper is about to write its own refusal. Stores the answer that replaces it.
+    /// Stores the answer that replaces hyper's refusal.
     fn replaces(&mut self, written: &[u8]) -> bool {
         let refusal = Refusal::of_hyper(written, self.limits);
         self.refusal = refusal.map(Refusal::wire).or(self.refusal.take());

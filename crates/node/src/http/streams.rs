@@ -31,7 +31,6 @@ tokio::task_local! {
 struct UnsentBytes {
     bytes: AtomicUsize,
     writing: Writing,
-    /// Woken when all bytes are sent.
     task: AtomicWaker,
 }
 
@@ -85,7 +84,7 @@ where
     }
 }
 
-/// Answers a request. The task of the request's stream watches the unsent bytes of the answer's body.
+/// The task of the request's stream watches the unsent bytes.
 pub(super) async fn answer<B, E>(
     request: Request<Incoming>,
     answer: impl AsyncFnOnce(Request<Incoming>, Writing) -> Result<Response<B>, E>,
@@ -161,11 +160,10 @@ impl<F: Future<Output = ()>> Future for Driven<F> {
     }
 }
 
-/// Passes on a piece only after the previous one is sent.
+/// Waits until the previous piece is sent.
 pub(super) struct StreamBody<B> {
     body: B,
     unsent: Arc<UnsentBytes>,
-    /// Whether the last piece was too long for END_STREAM.
     unended: bool,
 }
 

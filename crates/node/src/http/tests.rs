@@ -293,7 +293,6 @@ async fn draining_ends_connections_with_an_answer_and_leaves_those_that_idle() {
     }
     assert_eq!(server.let_idle_go(Duration::from_millis(1)).await, 2);
 
-    // Requests that come late are answered, and their connections end.
     let mut late = TcpStream::connect(address).await.unwrap();
     for stream in [&mut idle, &mut streaming, &mut late] {
         stream.write_all(REQUEST).await.unwrap();

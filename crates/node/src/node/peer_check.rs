@@ -10,9 +10,9 @@ use shoal_ports::NodeInfo;
 use shoal_rpc::{Distrusted, LinkConfig, PeerTrust, Tls, look_for};
 use tokio::time::sleep;
 
-/// Maximum peers to dial at once. One success is enough.
+/// One success is enough.
 const AT_ONCE: usize = 4;
-/// Pauses between rounds of dialling: while no peer completes TLS, and afterwards.
+/// While no peer completes TLS, and afterwards.
 const ROUNDS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(5)];
 const NAMED: usize = 3;
 
@@ -29,7 +29,6 @@ pub(super) struct PeerCheck {
 pub(super) enum Verdict {
     Good,
     Unasked,
-    /// TLS fails with some peers, but the process stays ready.
     Partly(String),
     CutOff(String),
 }

@@ -25,7 +25,6 @@ use crate::storage::Storage;
 /// this time may be dead.
 const JOINED_WITHIN: Duration = Duration::from_secs(10);
 
-/// The state of a node while it runs and shuts down.
 pub(crate) struct Watch {
     pub(crate) load: Load,
     pub(crate) recorder: Recorder,
@@ -103,7 +102,7 @@ impl Watch {
         known.unwrap_or_default()
     }
 
-    /// Returns the discovered pools, and whether the configuration has no other pools.
+    /// Also returns whether the configuration has no other pools.
     fn discovered(&self) -> (BTreeSet<String>, bool) {
         let known = self.configuration.get();
         let known = known.and_then(|(known, pools)| Some((known.upgrade()?.discovered(), pools)));
@@ -258,7 +257,7 @@ impl Watch {
     }
 }
 
-/// Makes this node's quotas, which all edges count together.
+/// All edges count quotas together.
 fn quotas(settings: &Settings, storage: &Storage, membership: Option<&Membership>) -> Quotas {
     let others = membership.map(|membership| membership.members.announced());
     let edges = move || {

@@ -28,7 +28,6 @@ impl StartingForm {
         &self.0.settings
     }
 
-    /// Returns the backends, those that can run calls first.
     pub(super) fn ready_first(&self) -> Vec<Arc<dyn Backend>> {
         let mut backends = self.0.backends.clone();
         backends.sort_by_cached_key(|backend| backend.state().borrow().catalog.is_none());

@@ -5,7 +5,7 @@ use shoal_ports::FileWatch;
 use crate::config::{self, Environment, Flag, Loaded, Preset, discovered};
 use crate::exit::Failure;
 
-/// Checks that a process can use its settings. May add missing settings.
+/// May add missing settings.
 type Accept = Box<dyn Fn(&mut Loaded) -> Result<(), Failure> + Send + Sync>;
 
 type Load = fn(&[Preset], Option<&Path>, &Environment, &[Flag]) -> Result<Loaded, config::Error>;
@@ -17,9 +17,9 @@ pub struct ConfigReader {
     environment: Environment,
     flags: Vec<Flag>,
     accept: Accept,
-    /// The watch of the configuration file. It began before the file was read, so it misses no change.
+    /// The watch began before the file was read, so it misses no change.
     watch: Option<FileWatch>,
-    /// The watch of `discovery.file`, whose path is fixed at the start.
+    /// The path is fixed at the start.
     discovered: Option<FileWatch>,
 }
 
@@ -45,7 +45,7 @@ impl ConfigReader {
         reader
     }
 
-    /// Takes the watch of the configuration file. Later calls return `None`.
+    /// Later calls return `None`.
     pub(super) fn take_watch(&mut self) -> Option<FileWatch> {
         self.watch.take()
     }

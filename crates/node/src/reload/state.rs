@@ -48,7 +48,7 @@ impl ConfigurationState {
         *self.discovered.lock() = pools;
     }
 
-    /// Returns the discovered pools, for which the process's readiness does not wait.
+    /// The process's readiness does not wait for these pools.
     pub(crate) fn discovered(&self) -> BTreeSet<String> {
         self.discovered.lock().clone()
     }

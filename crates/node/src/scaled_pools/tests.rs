@@ -164,12 +164,10 @@ async fn what_was_only_recalled_replaces_nothing_and_is_kept() {
     remember("old").await;
     let mut pools = ScaledPools::recall(store.clone(), dispatch.clone()).await;
     assert_eq!(dispatch.to_remember().len(), 1);
-    // Another node has stored a newer offer.
     remember("new").await;
     pools.write().await;
     assert!(!pools.failing);
     assert_eq!(remembered().await, Some(encoded("new")));
-    // The store has lost the pool's offer.
     store.forget_catalog("scaled").await.unwrap();
     let mut pools = ScaledPools::recall(store.clone(), dispatch.clone()).await;
     pools.write().await;

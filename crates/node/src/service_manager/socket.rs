@@ -31,7 +31,7 @@ impl NotifySocket {
         }
     }
 
-    /// Sends a message. Logs a failure, but does not return it.
+    /// Logs a failure, but does not return it.
     pub(super) async fn send(&self, lines: &str) {
         let sent = timeout(PATIENCE, self.try_send(lines)).await;
         let sent = sent.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));

@@ -37,22 +37,21 @@ pub(crate) trait ClientHandler: Send {
 
     fn tell(&mut self, _line: &str) {}
 
-    /// Answers a question of the server. `None` if the handler cannot answer it.
+    /// `None` if the handler cannot answer.
     async fn answer(&mut self, method: &str, params: &Value) -> Option<Value>;
 }
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientError {
-    /// An error of the server or, if it did not answer, of the bridge.
     #[error("{0}")]
     Refused(RpcError),
     #[error("the server did not answer in time")]
     TimedOut,
-    /// The connection was lost, and no new one was possible in time.
+    /// No new connection was possible in time.
     #[error("the connection was lost: {reason}{}", advice(*.may_have_run))]
     Lost {
         reason: String,
-        /// Whether the request was a call that the server had accepted.
+        /// The server had accepted the call.
         may_have_run: bool,
     },
 }
@@ -69,7 +68,7 @@ pub(crate) struct Client {
     bridge: Bridge,
     lines: mpsc::Receiver<Bytes>,
     handler: Box<dyn ClientHandler>,
-    /// The deadline of all requests. The time in which the user answers questions extends it.
+    /// The time in which the user answers questions extends the deadline.
     deadline: Instant,
     modern: bool,
     last_id: u64,
@@ -217,7 +216,7 @@ impl Client {
         answered
     }
 
-    /// Returns a request's `_meta`, which is empty in the legacy era.
+    /// Empty in the legacy era.
     fn meta(&self) -> Map<String, Value> {
         if !self.modern {
             return Map::new();
@@ -301,7 +300,7 @@ impl Client {
         self.send(reply).await
     }
 
-    /// Answers several questions. `None` if the handler cannot answer one of them.
+    /// `None` if the handler cannot answer one of them.
     async fn responses(&mut self, requests: &Value) -> Option<Map<String, Value>> {
         let mut responses = Map::new();
         for (key, request) in requests.as_object().into_iter().flatten() {

@@ -40,10 +40,8 @@ pub(super) struct BodyError(pub(super) String);
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SendError {
-    /// The request did not reach the server, so a retry is safe.
     #[error("the server cannot be reached: {0}")]
     NotSent(String),
-    /// The request may have reached the server.
     #[error("the connection to the server broke: {0}")]
     Lost(String),
 }
@@ -89,7 +87,7 @@ impl Exchange for Prompt {
     }
 }
 
-/// Sends a request, and retries for a while if that is safe and may help. Calls `attempted` with each attempt's error.
+/// Retries for a while if that is safe and may help. Calls `attempted` with each error.
 pub(super) async fn send_patiently(
     exchange: &dyn Exchange,
     request: Outgoing,

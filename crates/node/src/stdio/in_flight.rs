@@ -31,11 +31,9 @@ struct RequestEntry {
     unreached: Option<Unreached>,
 }
 
-/// Why the newest attempt for a request did not reach the server.
 #[derive(Clone)]
 pub(super) struct Unreached {
     pub(super) error: SendError,
-    /// Whether the server had accepted the request before.
     pub(super) was_sent: bool,
 }
 

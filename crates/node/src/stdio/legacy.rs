@@ -181,7 +181,7 @@ impl Legacy {
         self.fail(&mut pending, &error).await;
     }
 
-    /// Delivers messages to the client, and marks the requests that they answer. Drops text that is not a message.
+    /// Marks the requests that the messages answer. Drops text that is not a message.
     async fn deliver(&self, text: Bytes, pending: &mut Pending) {
         let Some(messages) = messages(&text) else {
             tracing::debug!("the server sent what is no message");
@@ -203,7 +203,7 @@ impl Legacy {
         }
     }
 
-    /// Answers the pending requests with an error, except cancelled ones.
+    /// Leaves out cancelled requests.
     async fn fail(&self, pending: &mut Pending, error: &shoal_protocol::RpcError) {
         for (id, request) in pending.take() {
             if !request.cancelled().is_cancelled() {

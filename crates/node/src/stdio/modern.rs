@@ -36,7 +36,7 @@ impl Modern {
         })
     }
 
-    /// Returns the requests in flight, except subscriptions, which do not end by themselves.
+    /// Leaves out subscriptions, which do not end by themselves.
     pub(super) fn in_flight(&self) -> &InFlightRequests {
         &self.in_flight
     }
@@ -198,7 +198,7 @@ impl Modern {
         })
     }
 
-    /// Whether the message is the response to the request. Remembers the schemas of a list of tools.
+    /// Remembers the schemas of a list of tools.
     fn look_at(&self, request: &Request, message: &Message) -> bool {
         let Message::Response(response) = message else {
             return false;

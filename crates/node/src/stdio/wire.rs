@@ -13,7 +13,7 @@ use super::exchange::{Exchange, Reply, SendError, collect};
 
 const SHOWN: usize = 64;
 
-/// The bridge's connections to the server (`exchange`) and to the client (`outbox`). Clones are cheap.
+/// Clones are cheap.
 #[derive(Clone)]
 pub(super) struct Wire {
     pub(super) exchange: Arc<dyn Exchange>,
@@ -80,7 +80,7 @@ pub(super) fn unanswered(error: &SendError) -> RpcError {
     }
 }
 
-/// Returns the error of a request whose outcome is unknown for the reason `what`.
+/// `what` is the reason.
 pub(super) fn outcome_unknown(what: &str) -> RpcError {
     RpcError::new(
         code::OUTCOME_UNKNOWN,
@@ -127,7 +127,7 @@ fn shown(value: &str) -> String {
     plain.take(SHOWN).collect()
 }
 
-/// Returns the error in a JSON-RPC response, whose id may be missing.
+/// The response may lack an id.
 fn own_error(body: Bytes) -> Option<RpcError> {
     RawJson::parse_text(body)
         .ok()

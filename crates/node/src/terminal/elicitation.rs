@@ -17,7 +17,7 @@ pub(super) trait Person {
 
     fn tell(&mut self, line: &str);
 
-    /// Returns a line of input, or `None` at its end.
+    /// `None` at the end of input.
     fn ask(&mut self, question: &str) -> Option<String>;
 }
 
@@ -26,7 +26,7 @@ enum Unanswered {
     Declined,
 }
 
-/// Asks the person for the values that `answers` lacks. Returns the `ElicitResult`.
+/// Asks for the values that `answers` lacks. Returns the `ElicitResult`.
 pub(super) fn ask(params: &Value, answers: &Answers, person: &mut dyn Person) -> Value {
     let answered = match params["mode"].as_str() {
         Some("url") => visit(params, person),

@@ -15,9 +15,7 @@ const WEIGHT: u64 = 256;
 
 pub(super) struct CallReader {
     pub(super) number: u64,
-    /// The number of the last event that was read.
     pub(super) read: u64,
-    /// The worker's number for this reader.
     pub(super) reader: u64,
 }
 
@@ -33,7 +31,7 @@ impl Link {
         Ok(flight)
     }
 
-    /// Reads the events after `after`, as the reader `reader` or, if that is 0, as a new one.
+    /// Reads as the reader `reader` or, if that is 0, as a new one.
     pub(super) async fn attach(
         &mut self,
         call: &Call,
@@ -199,7 +197,7 @@ impl Link {
         self.say(Said::Answer(answer)).await
     }
 
-    /// Waits for the worker's reply to an answer. Drops the events before it.
+    /// Drops the events before the reply.
     pub(super) async fn taken(&mut self, flight: &mut CallReader) -> Checked<AnswerTaken> {
         let expected = "an acknowledgement of the answer (answer_taken)";
         loop {
@@ -222,7 +220,6 @@ impl Link {
     }
 }
 
-/// Returns the credit that an event costs, in bytes.
 pub(super) fn cost(event: &Event) -> u64 {
     let payload = match &event.kind {
         Some(Kind::Notification(said)) => said.params.as_ref().map_or(0, |params| params.len()),

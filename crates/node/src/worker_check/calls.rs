@@ -5,11 +5,10 @@ use uuid::Uuid;
 use super::link::Link;
 
 pub(super) const TOKEN: &str = "\"check\"";
-/// A time limit that the checks' calls should not reach.
 const TIMEOUT_MS: u64 = 60_000;
 
 impl Link {
-    /// Makes a call that is not safe to repeat. Its client has a session and all capabilities.
+    /// Not safe to repeat. The client has a session and all capabilities.
     pub(super) fn call(&self, tool: &str, arguments: Value) -> Call {
         let params = json!({
             "name": tool,
@@ -39,7 +38,7 @@ impl Link {
         }
     }
 
-    /// Makes a call that is safe to repeat. Its client has no session.
+    /// Safe to repeat. The client has no session.
     pub(super) fn repeatable(&self, tool: &str, arguments: Value) -> Call {
         let mut call = self.call(tool, arguments);
         call.durability = Durability::Repeatable.into();
@@ -52,7 +51,7 @@ impl Link {
         call
     }
 
-    /// Makes a call of `long_job`, which reports progress in each step.
+    /// `long_job` reports progress in each step.
     pub(super) fn job(&self, steps: u32, interval_ms: u32) -> Call {
         let arguments = json!({ "steps": steps, "interval_ms": interval_ms });
         self.call("long_job", arguments)

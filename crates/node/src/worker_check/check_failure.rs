@@ -9,7 +9,6 @@ pub(super) enum CheckFailure {
         /// The worker's behaviour.
         seen: String,
     },
-    /// The check does not apply to this worker.
     Skipped(String),
 }
 

@@ -18,7 +18,6 @@ pub(super) struct Check {
     pub(super) name: &'static str,
     /// The contract's requirement.
     pub(super) about: &'static str,
-    /// Tools that the worker must offer.
     pub(super) tools: &'static [&'static str],
     pub(super) run: for<'a> fn(&'a mut WorkerListener) -> BoxFuture<'a, Checked>,
 }

@@ -27,9 +27,7 @@ pub(super) struct Incoming {
 
 #[derive(Clone, Copy, Default)]
 pub(super) struct Setting {
-    /// The limits that the node's welcome announces.
     pub(super) limits: Limits,
-    /// Whether the node chooses the worker's oldest version.
     pub(super) oldest: bool,
 }
 
@@ -38,14 +36,12 @@ pub(super) struct Link {
     heard: Streaming<WorkerFrame>,
     batch: VecDeque<WorkerFrame>,
     parts: HashMap<u64, Vec<u8>>,
-    /// Frames of flights that no check has read yet.
     pub(super) kept: VecDeque<Frame>,
     pub(super) hello: Hello,
     pub(super) announce: Option<Announce>,
     pub(super) load: Option<Load>,
     pub(super) patience: Duration,
     pub(super) flights: u64,
-    /// Whether reading an event grants new credit.
     pub(super) grants: bool,
 }
 
@@ -103,7 +99,6 @@ impl Link {
         Ok(link)
     }
 
-    /// Sends a message, in fragments if it is long.
     pub(super) async fn say(&self, said: Said) -> Checked {
         let flight = match &said {
             Said::Start(start) => start.flight,
@@ -146,7 +141,7 @@ impl Link {
         }
     }
 
-    /// Returns the next frame. `None` when the worker has ended its half.
+    /// `None` when the worker has ended its half.
     pub(super) async fn next(&mut self, expected: &str) -> Checked<Option<Frame>> {
         loop {
             let (frame, batched) = match self.batch.pop_front() {
@@ -174,7 +169,7 @@ impl Link {
         }
     }
 
-    /// Handles frames of the link itself, and records the worker's announcements.
+    /// Records the worker's announcements.
     async fn take(&mut self, frame: WorkerFrame, batched: bool) -> Checked<Option<Frame>> {
         let Some(frame) = frame.frame else {
             return Ok(None);
@@ -229,7 +224,7 @@ impl Link {
         }
     }
 
-    /// Reads a message, and keeps the frames of flights for later.
+    /// Keeps the frames of flights for later.
     pub(super) async fn read(&mut self, expected: &str) -> Checked {
         let heard = match timeout(self.patience, self.heard.message()).await {
             Ok(Ok(Some(frame))) => frame,
@@ -246,7 +241,7 @@ impl Link {
         Ok(())
     }
 
-    /// Waits for the answer to a ping. Keeps the frames before it.
+    /// Keeps the frames before the answer.
     pub(super) async fn ping(&mut self) -> Checked {
         let nonce = 0x5ca1_ab1e;
         self.say(Said::Ping(Ping { nonce })).await?;

@@ -23,7 +23,6 @@ impl LinkInUse {
         }
     }
 
-    /// Cuts the link like a lost node.
     pub(super) fn hang_up(mut self) {
         self.spare = None;
     }

@@ -22,9 +22,7 @@ use crate::cli::WorkerCheck;
 use crate::exit::{Code, Failure};
 use crate::print::Output;
 
-/// Maximum frames that wait for the worker.
 const WAITING: usize = 64;
-/// Factor on the patience for the worker's start and end.
 const LONG: u32 = 6;
 
 pub(super) struct WorkerListener {
@@ -102,7 +100,6 @@ impl WorkerListener {
         let serving = Server::builder()
             .add_service(service.max_decoding_message_size(LONGEST_MESSAGE))
             .serve_with_incoming(TcpIncoming::from(socket));
-        // The server ends with the process.
         tokio::spawn(serving);
         Ok(Self {
             address,
@@ -157,7 +154,7 @@ impl WorkerListener {
         Ok(LinkInUse::new(link, Some(&self.spare)))
     }
 
-    /// Returns a new link with this setting. The previous link must have been dropped.
+    /// The previous link must have been dropped.
     pub(super) async fn link_with(&mut self, setting: Setting) -> Checked<LinkInUse> {
         self.hang_up();
         let link = self.new_link(setting).await?;
@@ -185,7 +182,6 @@ impl WorkerListener {
         Link::welcome(incoming, setting, &self.address, self.patience).await
     }
 
-    /// Returns a new link, on which the node announces these limits.
     pub(super) async fn limited(&mut self, limits: Limits) -> Checked<LinkInUse> {
         let setting = Setting {
             limits,
@@ -200,7 +196,6 @@ impl WorkerListener {
 
     pub(super) async fn stop(&mut self) {
         if let Some(child) = &mut self.process {
-            // The process may have ended already.
             let _ = child.kill().await;
         }
     }

@@ -201,7 +201,6 @@ pub(crate) fn address(url: &str) -> &str {
 /// Reads until the server closes. Returns the statuses of all answers, then their text.
 pub(crate) async fn raw(url: &str, bytes: &[u8]) -> String {
     let mut socket = TcpStream::connect(address(url)).await.unwrap();
-    // The server may close before it has read everything.
     let _ = socket.write_all(bytes).await;
     said(&mut socket).await
 }

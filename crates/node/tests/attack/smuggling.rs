@@ -159,7 +159,6 @@ pub(crate) async fn family() -> Family {
         ),
     ] {
         let got = request.send(&server.mcp).await;
-        // A second answer on the connection would be the smuggled request's.
         family.row(attack, expected, got);
     }
     for (attack, expected, line) in [
@@ -181,7 +180,6 @@ pub(crate) async fn family() -> Family {
         line.clone_into(&mut request.line);
         family.row(attack, expected, request.send(&server.mcp).await);
     }
-    // Two requests in one write are legitimate.
     let mut bytes = echo.clone().without("Connection").bytes();
     bytes.extend(Request::call("add", json!({ "a": 1, "b": 2 })).bytes());
     family.row(

@@ -11,7 +11,7 @@ use shoal_auth::fixture::{AuthorizationServer, SigningKey};
 use crate::harness::{Family, RESOURCE, Request, serve, trusting};
 use crate::process::Server;
 
-/// Returns the URL of an internal server, and how many requests it has received.
+/// The count is that of received requests.
 async fn inner() -> (String, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();

@@ -14,7 +14,7 @@ const RULES: &[(&str, &str)] = &[(
     r#"[{ name = "all", effect = "allow" }, { name = "ask", effect = "ask", tools = ["increment_counter"] }]"#,
 )];
 const TOOL: &str = "increment_counter";
-/// A tool whose first result is a question. The client calls the tool again with the answer.
+/// The client calls the tool again with the answer to its first result.
 const ROUNDS: &str = "test_input_required_result_elicitation";
 
 async fn counted(server: &Server) -> u64 {
@@ -87,7 +87,6 @@ async fn a_legacy_client_asks_on_the_stream_of_the_call() {
     // Other tools need no approval.
     let echo = call(5, "echo", json!({ "text": "x" }));
     assert_eq!(text(&response(client.post(&echo).await).await), "x");
-    // A client without elicitation gets an error.
     let unable = Client::open(&server, "2025-06-18", json!({})).await;
     let refused = response(unable.post(&call(6, TOOL, json!({}))).await).await;
     assert_eq!(refused["error"]["code"], -32600, "{refused}");
@@ -198,7 +197,6 @@ async fn what_the_rules_say_of_a_legacy_call_is_recorded_once() {
     };
     assert_eq!(policy(TOOL, "asked", "ask"), 2, "{events:#?}");
     assert_eq!(count(&events, "policy", json!({})), 2, "{events:#?}");
-    // An allowed call's own event records its rule.
     for (tool, outcome, rule) in [
         (TOOL, "tool_error", None),
         (TOOL, "completed", Some("ask")),
@@ -223,7 +221,7 @@ async fn what_a_retry_records_names_the_call_that_it_goes_on_with() {
         let asked = post_modern(&server.mcp, &message).send().await.unwrap();
         response(asked).await
     };
-    // In turn, the question comes from Shoal's approval, from the tool during its call, and from the tool's result.
+    // Asked by Shoal's approval, by the tool during its call, and by the tool's result.
     for (tool, arguments, content) in [
         (TOOL, json!({}), Value::Null),
         (

@@ -219,7 +219,6 @@ async fn a_connection_is_let_in_once_for_the_token_that_it_shows() {
     ] {
         let asked = post_modern(&server.mcp, &list).bearer_auth(token);
         let asked = asked.header("x-forwarded-for", from).build().unwrap();
-        // Read to the end, so that the connection is reused.
         let answer = connection.execute(asked).await.unwrap();
         answer.bytes().await.unwrap();
     }

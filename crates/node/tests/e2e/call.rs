@@ -134,7 +134,6 @@ async fn what_fails_is_said_with_an_exit_code() {
         assert!(output.stderr.contains(part), "{words:?}: {}", output.stderr);
         assert_eq!(output.stdout, "", "{words:?}");
     }
-    // The tool stops when its caller is gone.
     server.wait_for_calls(0).await;
 }
 

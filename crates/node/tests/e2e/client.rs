@@ -149,7 +149,6 @@ impl Session {
     }
 }
 
-/// The JSON body, or the last message of a stream.
 pub(crate) async fn response(answer: Response) -> Value {
     let kind = answer.headers()["content-type"]
         .to_str()

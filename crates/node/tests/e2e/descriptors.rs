@@ -7,7 +7,6 @@ use tokio::time::timeout;
 
 use crate::process::{SOON, Server, shoal};
 
-/// Above the limit on open files.
 const CLIENTS: usize = 500;
 
 #[tokio::test]
@@ -40,7 +39,6 @@ async fn clients_leave_files_for_the_admin_port() {
     let address: SocketAddr = address.trim_end_matches("/mcp").parse().unwrap();
     let mut clients = Vec::new();
     for _ in 0..CLIENTS {
-        // Most connections wait in the operating system's queue.
         let mut client = TcpStream::connect(address).await.unwrap();
         client.write_all(b"GET /mcp HTTP/1.1\r\n").await.unwrap();
         clients.push(client);

@@ -142,7 +142,6 @@ async fn a_method_of_an_extension_is_cancelled_and_its_notifications_come() {
     let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 5 } });
     session.post(&cancel).send().await.unwrap();
     setting.recorded("slow cancelled").await;
-    // A modern client cancels by closing the stream.
     let slow = post_modern(&setting.server.mcp, &modern(6, "things/slow", json!({})));
     let mut events = Events::of(slow.send().await.unwrap());
     assert_eq!(events.message().await["params"], json!({ "step": 1 }));
@@ -178,19 +177,16 @@ async fn a_server_is_told_of_its_clients_extensions() {
         let config = ConfigFile::new(&config);
         Server::start(&["--config", config.path()]).await
     };
-    // An isolated process sees its own client's capabilities.
     let server = isolated("session").await;
     let session = Session::open_with(&server.mcp, apps.clone()).await;
     let said = session.ask(&list).await;
     assert_eq!(said["result"]["client"], apps["extensions"], "{said}");
     let said = Session::open(&server.mcp).await.ask(&list).await;
     assert_eq!(said["result"]["client"], Value::Null, "{said}");
-    // A shared process sees the apps extension for every caller.
     let shared = isolated("shared").await;
     let said = Session::open(&shared.mcp).await.ask(&list).await;
     let told = &said["result"]["client"]["io.modelcontextprotocol/ui"]["mimeTypes"];
     assert_eq!(*told, json!(["text/html;profile=mcp-app"]), "{said}");
-    // In the modern era, each request carries the capabilities.
     let modern = Setting::start("modern").await;
     let said = ask(&modern.server.mcp, "things/list", json!({}), apps.clone()).await;
     assert_eq!(said["result"]["client"], apps["extensions"], "{said}");

@@ -107,7 +107,6 @@ async fn expect_of_session(server: &Server, granting: &Granting) {
     }
 }
 
-/// Only the session's owner applies the rules to batches.
 async fn expect_of_batch(server: &Server, granting: &Granting) {
     let opened = post(&server.mcp, &initialize(0, "2025-03-26")).bearer_auth(&granting.weak);
     let session = opened.send().await.unwrap().headers()["mcp-session-id"].clone();

@@ -95,7 +95,7 @@ async fn a_task_is_made_looked_at_and_answers_as_its_call_would_have() {
         .collect();
     assert_eq!(ids, [&other, &task]);
     assert_eq!(listed[1], now);
-    // Another session does not list the task, but finds it by its id, because the task belongs to the principal.
+    // The task belongs to the principal, so another session finds it by its id, but does not list it.
     let another = Session::open(&server.mcp).await;
     let none = another.ask(&request(3, "tasks/list", json!({}))).await;
     assert_eq!(none["result"], json!({ "tasks": [] }));
@@ -223,7 +223,6 @@ async fn rules_hold_for_a_task_as_for_any_call() {
     let denied = task_call(1, "echo", json!({ "text": "a" }));
     let denied = session.ask(&denied).await;
     assert_eq!(denied["error"]["code"], -32602, "{denied}");
-    // This client cannot ask a person for approval.
     let task = begin(&session, &job(2, 1, 1)).await;
     let refused = about(&session, "tasks/result", &task).await;
     assert_eq!(refused["error"]["code"], -32600, "{refused}");
@@ -342,7 +341,6 @@ async fn a_backend_that_is_called_again_with_the_answers_asks_as_well() {
         let done = asked.message().await;
         assert!(text(&done).contains(said), "{done}");
     }
-    // If the client did not declare the capability, the tool gets an error.
     let unable = Session::open(&server.mcp).await;
     let table = json!({ "restaurant": "Seaside" });
     let task = begin(&unable, &task_call(2, "book_table", table)).await;

@@ -134,7 +134,7 @@ async fn a_missing_authority_is_not_made_anew_beside_its_certificates() {
     assert_eq!(content(directory.path()), before);
 }
 
-/// An authority is replaced in two steps: first everyone trusts the new one, then it issues certificates.
+/// First everyone trusts the new authority, then it issues certificates.
 #[tokio::test]
 async fn trusted_authorities_stay_in_the_bundle() {
     let (old, new) = (TempDir::new().unwrap(), TempDir::new().unwrap());

@@ -188,7 +188,6 @@ async fn a_token_for_somebody_else_is_refused_and_a_weak_one_can_be_made_stronge
     );
     assert!(told.contains(METADATA), "{told}");
 
-    // The tool `add` needs another scope, in both eras and in batches.
     claims["scope"] = json!("mcp");
     let weak = key.token(&claims);
     claims["scope"] = json!("mcp math");

@@ -56,7 +56,6 @@ async fn an_answer_is_json_for_a_client_that_takes_no_stream() {
         (&json!(2), true),
         "{answer}"
     );
-    // A missing `Accept` header accepts everything.
     let answer = ask(&[], &job(3)).await;
     assert_eq!(kind(&answer), "text/event-stream");
     assert_eq!(text(&response(answer).await), "done after 2 steps");

@@ -162,7 +162,6 @@ async fn a_number_is_the_same_for_everybody_who_reads_it() {
     assert!(!trail.contains('\u{2028}'));
     for number in NUMBERS {
         let arguments = format!(r#"{{"amount":{number},"note":"a{}b"}}"#, '\u{2028}');
-        // Each era's call is recorded at least once.
         assert!(setting.recorded(&arguments) >= 2, "{number}: {trail}");
     }
 }
@@ -183,7 +182,6 @@ async fn what_readers_could_take_for_two_calls_reaches_nobody() {
             .body(call(&format!("{{{members}}}")));
         let legacy = response(legacy.send().await.unwrap()).await;
         let modern = setting.modern(members).await;
-        // Approves one of the two calls.
         let retry = format!(r#"{members},{yes},"requestState":"{state}""#);
         let retry = setting.modern(&retry).await;
         for refused in [legacy, modern, retry] {
@@ -212,7 +210,6 @@ const READABLE: &str = r#"{"amount":"9007199254740993","tags":"[\"a\"]","session
 #[tokio::test]
 async fn arguments_that_differ_as_those_of_common_clients_are_one_text_too() {
     let elicitation = json!({ "elicitation": {} });
-    // By default, Shoal passes such arguments on unchanged.
     let mut setting = Setting::start().await;
     let session = Session::open_with(&setting.server.mcp, elicitation.clone()).await;
     let shown = "\"amount\": \"9007199254740993\"";
@@ -224,7 +221,6 @@ async fn arguments_that_differ_as_those_of_common_clients_are_one_text_too() {
     let session = Session::open_with(&setting.server.mcp, elicitation.clone()).await;
     let shown = "\"amount\": 9007199254740993,\n  \"tags\": [\n    \"a\"\n  ]\n}";
     setting.pay(&session, READABLE, shown, MEANT).await;
-    // Arguments that would not match even after coercion stay unchanged.
     setting.pay(&session, HABITS, "n8n", HABITS).await;
     setting.stop().await;
     assert!(setting.recorded(MEANT) >= 2);

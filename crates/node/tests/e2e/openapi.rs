@@ -70,7 +70,6 @@ async fn operations_are_tools_for_clients_of_both_eras() {
         .await;
     assert_eq!(missing["result"]["isError"], true);
     assert!(text(&missing).starts_with("404 Not Found"), "{missing}");
-    // Shoal checks the arguments before it calls the service.
     let refused = session
         .ask(&call(6, "createPet", json!({ "name": 7 })))
         .await;
@@ -96,7 +95,6 @@ async fn a_cancelled_call_ends_at_the_service() {
         .await
         .expect("it ends");
     assert_eq!(answer["error"]["code"], -32800, "{answer}");
-    // A modern client cancels by closing its stream.
     let slow = post_modern(&server.mcp, &modern_call(2, "slow", json!({})));
     let asking = tokio::spawn(slow.send());
     seen_where(&url, |seen| seen["runs"]["GET /v1/slow"] == 2).await;

@@ -116,7 +116,6 @@ async fn two_callers_see_and_use_different_things() {
     assert_eq!(hidden["error"]["message"], "unknown tool: add");
     let echoed = as_bob(&modern_call(7, "echo", json!({ "text": "mine" }))).await;
     assert_eq!(text(&echoed), "mine");
-    // The rules apply to batches too.
     let older = json!({ "protocolVersion": "2025-03-26", "capabilities": {},
         "clientInfo": { "name": "t", "version": "1" } });
     let opened = crate::client::post(&server.mcp, &request(0, "initialize", older));

@@ -42,7 +42,6 @@ pub(crate) struct Server {
 pub(crate) struct Log(Arc<Mutex<String>>);
 
 impl Server {
-    /// Waits until the pools are ready.
     pub(crate) async fn start(arguments: &[&str]) -> Self {
         Self::start_with(arguments, &[]).await
     }
@@ -221,7 +220,6 @@ impl Bridge {
         self.write(message.to_string()).await;
     }
 
-    /// `None` at the end of the output.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         let line = timeout(SOON, self.output.next_line()).await;
         let line = line.unwrap_or_else(|_| panic!("no message: {}", self.log.text()));

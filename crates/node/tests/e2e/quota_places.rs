@@ -30,7 +30,6 @@ fn job(mut call: Value) -> Value {
     call
 }
 
-/// The tool works for a second.
 fn arguments() -> Value {
     json!({ "steps": 2, "interval_ms": 500 })
 }
@@ -41,7 +40,6 @@ async fn running(server: &Server) -> u64 {
     running.as_u64().unwrap_or_else(|| panic!("{status}"))
 }
 
-/// At most two of the calls may run at once.
 async fn never_more_than_two(server: &Server, request: impl Fn(u64) -> RequestBuilder) {
     let (mut id, mut let_in, mut most) = (100, 0, 0);
     timeout(SOON, async {

@@ -46,7 +46,7 @@ async fn send(request: RequestBuilder) -> Response {
     timeout(SOON, request.send()).await.unwrap().unwrap()
 }
 
-/// Checks the documented error if the request does not pass.
+/// Checks the documented error of a refusal.
 async fn passes(request: RequestBuilder, quota: &str) -> bool {
     let answer = send(request).await;
     if answer.status() == 200 {
@@ -139,7 +139,6 @@ async fn tools_have_quotas_of_their_own_that_a_hang_up_changes() {
         server.signal(Signal::SIGHUP);
         until(async || server.log().matches("was read again").count() > before).await;
     };
-    // A reload keeps the bucket's level.
     reread(&quotas(9)).await;
     assert_eq!(passed(echoes()).await, 7);
     reread("[pools.demo]\nbackend = 'demo'\n").await;
@@ -166,7 +165,6 @@ async fn an_address_is_counted_before_its_token_is_looked_at() {
     for token in ["another guess", "alice's token"] {
         assert!(!passes(echo().bearer_auth(token), "doors").await, "{token}");
     }
-    // Without trusted proxies, Shoal ignores `x-forwarded-for`.
     let opening = post(&server.mcp, &request(1, "ping", json!({})));
     let elsewhere = opening.header("x-forwarded-for", "192.0.2.1");
     assert!(!passes(elsewhere, "doors").await);

@@ -66,7 +66,6 @@ async fn pools_come_change_and_go_and_no_client_notices() {
         until(async || seen.call("other_variable", "FORM").await == "three").await;
     })
     .await;
-    // The stream's first message announces the first change.
     let told = stream.message().await;
     assert_eq!(told["method"], "notifications/tools/list_changed");
     assert_eq!(seen.call("same_process", "").await, pid);
@@ -212,7 +211,6 @@ async fn a_pool_goes_on_until_its_new_form_is_ready_also_when_the_process_ends_b
     until(async || waiting().await.as_array().unwrap().len() == 1).await;
     assert_eq!(seen.call("same_process", "").await, pid);
     assert_eq!(server.readiness().await.0, 200);
-    // The next change replaces the one that waits.
     config.write(&fixture("same", ""));
     server.signal(Signal::SIGHUP);
     until(async || waiting().await == json!([])).await;

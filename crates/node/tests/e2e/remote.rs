@@ -88,7 +88,6 @@ async fn a_restart_of_the_server_goes_unnoticed() {
 
     server.signal(Signal::SIGTERM);
     assert_eq!(server.exit_code().await, 0, "{}", server.log());
-    // The bridge retries until the server listens.
     bridge
         .send(call(2, "echo", json!({ "text": "between" })))
         .await;

@@ -32,7 +32,6 @@ async fn a_tool_that_needs_a_task_is_called_without_one() {
             let mut job = call(2, "job", json!({ "steps": 2 }));
             job["params"]["_meta"] = json!({ "progressToken": "p" });
             let answer = session.post(&job).send().await.unwrap();
-            // Tasks of 2026-07-28 have no progress.
             if era == "legacy" && url == &setting.server.mcp {
                 let mut events = Events::of(answer);
                 for step in 1..=2 {

@@ -84,7 +84,6 @@ async fn a_service_manager_hears_that_a_process_is_ready_reloads_lives_and_stops
     assert!(since >= asked.as_micros(), "{since} before {asked:?}");
     manager.hears("READY=1").await;
 
-    // The reload ends even if the file is invalid.
     config.write("pools = 3");
     server.signal(Signal::SIGHUP);
     manager.hears("RELOADING=1").await;
@@ -118,7 +117,6 @@ async fn a_process_that_is_not_ready_says_why_at_an_abstract_socket() {
     let server = Server::announced(command).await;
     let (said, before) = manager.hears("linked to no node").await;
     assert!(said.starts_with("STATUS=not ready: "), "{said}");
-    // A reload before readiness must not report readiness.
     server.signal(Signal::SIGHUP);
     server.said("there is no configuration file").await;
     server.signal(Signal::SIGTERM);

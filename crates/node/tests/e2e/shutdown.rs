@@ -54,7 +54,6 @@ async fn running_calls_are_answered_first() {
     server.signal(Signal::SIGTERM);
     server.wait_for_readiness(503).await;
     assert_eq!(server.readiness().await.1["status"], "draining");
-    // The node accepts calls in the first half of `shutdown.calls`.
     let echo = session
         .ask(&call(3, "echo", json!({ "text": "late" })))
         .await;
@@ -134,7 +133,7 @@ async fn balancers_get_their_time() {
     assert_eq!(server.exit_code().await, 130);
 }
 
-/// Makes a call with and one without a session. Each handle returns its call's answer.
+/// Each handle returns its call's answer.
 fn in_both_eras(server: &Server, session: &Session, job: Value) -> [JoinHandle<Value>; 2] {
     let legacy = tokio::spawn({
         let (session, call) = (session.clone(), call(1, "long_job", job.clone()));

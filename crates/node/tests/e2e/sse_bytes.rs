@@ -63,7 +63,7 @@ fn dechunked(mut chunks: &str) -> String {
     }
 }
 
-/// The tool reports progress, so that the answer is a stream.
+/// Progress makes the answer a stream.
 fn job(mut call: Value) -> Value {
     call["params"]["_meta"]["progressToken"] = json!("job");
     call

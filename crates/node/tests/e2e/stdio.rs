@@ -87,7 +87,6 @@ async fn a_modern_client_hears_of_changes() {
     let changed = bridge.of_method("notifications/tools/list_changed").await;
     let tag = &changed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"];
     assert_eq!(tag, 7);
-    // The open subscription does not delay the end.
     bridge.close();
     assert_eq!(bridge.end().await.0, 0);
 }

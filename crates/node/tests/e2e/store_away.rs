@@ -118,7 +118,6 @@ async fn a_store_that_is_gone_is_told_of_on_every_page() {
     }
 }
 
-/// A store that takes no writes prevents new sessions.
 #[tokio::test]
 async fn a_store_that_takes_no_writes_is_told_of_until_it_does() {
     let (_redis, store) = redis().await;

@@ -15,7 +15,7 @@ pub(crate) struct Ended {
     pub(crate) code: i32,
 }
 
-/// Waits for the first text of each pair in `answers` to appear, and then types the second text, in order.
+/// Waits for the first text of each pair in `answers`, and then types the second.
 pub(crate) async fn at_a_terminal(words: &[&str], answers: &[(&str, &str)]) -> Ended {
     let pty = openpty(None, None).unwrap();
     let mut command = shoal(words);

@@ -41,8 +41,7 @@ async fn a_server_is_put_behind_by_its_url() {
     assert_eq!(text(&response(answer).await), "modern");
 }
 
-/// Calls a repeatable tool concurrently while `crash` stops the tool's server. Each call must be answered in its
-/// session.
+/// Each call must be answered in its session while `crash` stops the tool's server.
 async fn under_load(server: &Server, tool: &str, mut crash: impl AsyncFnMut()) {
     let sessions = [
         Session::open(&server.mcp).await,
@@ -128,7 +127,6 @@ async fn one_of_several_servers_may_go_away() {
     }
     server.wait_for_readiness(200).await;
     drop(second);
-    // Without a server, Shoal refuses the call.
     let refused = echo(&session, 20, "nobody").await;
     assert!(
         refused["error"]["code"].as_i64().unwrap() >= 50_300,
@@ -136,14 +134,13 @@ async fn one_of_several_servers_may_go_away() {
     );
 }
 
-/// Two servers behind a Shoal with the settings `more`. One of them runs a call that waits for a file.
+/// The servers are behind a Shoal with the settings `more`. One of them runs a call that waits for a file.
 struct Pair {
     servers: [Server; 2],
     processes: Vec<String>,
     _front: Server,
     config: ConfigFile,
     asked: JoinHandle<Value>,
-    /// The index of the server that runs the call.
     busy: usize,
 }
 

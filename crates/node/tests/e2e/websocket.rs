@@ -305,7 +305,6 @@ async fn a_session_can_be_used_over_http_as_well() {
     assert_eq!(posted.status().as_u16(), 202);
     let stream = over_http(Method::GET);
     let (second, end) = (over_http(Method::POST), over_http(Method::DELETE));
-    // The answer to a POST is an event of the session's one stream.
     let answer = client.message().await;
     assert_eq!(answer["id"], 1, "{answer}");
     let stream = stream.header("last-event-id", client.last.as_str());

@@ -34,9 +34,7 @@ pub struct OperatorEdge {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ToolCall {
     arguments: RawJson,
-    /// The operator's answers to the tool's questions.
     input_responses: Option<RawJson>,
-    /// The state that the tool sent with its questions.
     request_state: Option<String>,
 }
 

@@ -38,7 +38,7 @@ impl ClientEndpoint {
         }
     }
 
-    /// Returns the page's data for a browser that reached this process under the name `host`.
+    /// For a browser that reached this process under the name `host`.
     fn shown(&self, host: Option<&str>) -> Shown {
         let url = self.url.as_deref().map(|url| reachable(url, host));
         let credential = match self.mode {
@@ -68,7 +68,7 @@ async fn connect(State(endpoint): State<Arc<ClientEndpoint>>, headers: HeaderMap
     answer(StatusCode::OK, &endpoint.shown(host))
 }
 
-/// Replaces an unspecified address (`0.0.0.0`) in the URL by the host of the operator's request.
+/// Replaces an unspecified address (`0.0.0.0`) by the host of the operator's request.
 fn reachable(url: &str, host: Option<&str>) -> String {
     let named = || {
         let mut named = Url::parse(url).ok()?;

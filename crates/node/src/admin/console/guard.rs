@@ -23,7 +23,7 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 );
 
 pub(super) struct Guard {
-    /// Operators by their token's hash, so that the time of a lookup reveals nothing about the tokens.
+    /// By the token's hash, so that the time of a lookup reveals nothing about the tokens.
     operators: HashMap<TokenHash, By>,
     on_this_machine: bool,
 }
@@ -77,7 +77,7 @@ impl Guard {
     }
 }
 
-/// Audits a request. `by` is `None` if the user is unknown.
+/// `by` is `None` if the user is unknown.
 fn tell(by: Option<&By>, method: &Method, path: &str, status: StatusCode) {
     audit::record(Kind::Admin, |event| {
         event

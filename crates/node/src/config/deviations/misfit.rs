@@ -33,7 +33,6 @@ enum Kind {
     Truth,
     List,
     Table,
-    /// A table whose only key names the kind of its value.
     Tagged,
 }
 
@@ -167,7 +166,7 @@ fn is_time(example: &str) -> bool {
     example.ends_with('s')
 }
 
-/// The value, or a placeholder for secrets.
+/// Replaces secrets by a placeholder.
 fn found(schema: &Schema, value: &Value, path: &SettingPath) -> String {
     match value {
         Value::Table(_) => "a table".to_owned(),
@@ -177,7 +176,6 @@ fn found(schema: &Schema, value: &Value, path: &SettingPath) -> String {
     }
 }
 
-/// Whether this value, or one below it, is secret.
 fn is_secret(schema: &Schema) -> bool {
     let below = |schema: &Schema| match schema {
         Schema::Object(members) => members.values().any(is_secret),

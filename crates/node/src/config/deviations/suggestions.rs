@@ -31,7 +31,7 @@ impl Suggestions {
         Self(all)
     }
 
-    /// The settings that may be meant by `key`, the last part of `path`. `known` are those of the same table.
+    /// `key` is the last part of `path`. `known` are the settings of the same table.
     pub(super) fn for_unknown(
         &self,
         path: &SettingPath,
@@ -76,7 +76,7 @@ impl Suggestions {
     }
 }
 
-/// Replaces placeholders by the names that operators chose in `keys`.
+/// `keys` has the names that operators chose.
 fn as_in(setting: &[String], keys: &[String]) -> Vec<String> {
     let mut same = true;
     let parts = setting.iter().enumerate().map(|(at, part)| {

@@ -55,7 +55,7 @@ const FEWEST_SHARED: usize = 3;
 /// The same minimum for two sections of one table of the configuration.
 const FEWEST_SHARED_NEAR: usize = 2;
 
-/// Begins the description of a setting `NAME_per_principal` that follows the setting `NAME`. Both share a row.
+/// Begins the description of a setting `NAME_per_principal` that shares a row with the setting `NAME`.
 const PER_PRINCIPAL: &str = "For each principal: ";
 
 /// Returns the page.
@@ -135,7 +135,7 @@ impl Page {
         self.sections.push((title.to_owned(), rows));
     }
 
-    /// Returns the section that has most of these rows, if it has enough of them.
+    /// `None` if no section has enough of these rows.
     fn nearest(
         &self,
         title: &str,
@@ -150,7 +150,6 @@ impl Page {
         };
         let common =
             |known: &HashSet<String>| rows.iter().filter(|(_, row)| known.contains(row)).count();
-        // On a tie, the first section wins.
         let best = self
             .sections
             .iter()
@@ -201,14 +200,14 @@ fn anchor(title: &str) -> String {
     kept.collect::<String>().to_lowercase()
 }
 
-/// Whether the value is a table of settings, perhaps optional.
+/// Includes optional tables.
 fn has_section(schema: &Value) -> bool {
     let kind = &schema["type"];
     let is_object = kind == "object" || *kind == serde_json::json!(["object", "null"]);
     is_object && schema.get("properties").is_some()
 }
 
-/// Whether the value is a table of tables of settings, under the operator's names.
+/// The operator names the tables.
 fn holds_sections(schema: &Value) -> bool {
     schema.get("additionalProperties").is_some_and(has_section)
 }

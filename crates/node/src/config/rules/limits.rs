@@ -2,7 +2,6 @@
 
 use super::{Broken, Settings};
 
-/// Lists the names of settings that fulfil a condition.
 macro_rules! those {
     ($settings:ident: [$($($part:ident).+),+ $(,)?], |$value:ident| $is:expr) => {
         [$((stringify!($($part).+), { let $value = &$settings.$($part).+; $is })),+]
@@ -20,7 +19,7 @@ pub(super) fn positive(settings: &Settings, broken: &mut Broken) {
     }
 }
 
-/// Counts that must be positive. `is` selects them by whether they are 0.
+/// Selects counts that must be positive by whether they are 0.
 pub(in super::super) fn counts(
     settings: &Settings,
     is: impl Fn(bool) -> bool,
@@ -57,7 +56,7 @@ pub(in super::super) fn counts(
     .collect()
 }
 
-/// Times that must be positive, selected as in [`counts`].
+/// Selects times as [`counts`] does.
 pub(in super::super) fn times(settings: &Settings, is: impl Fn(bool) -> bool) -> Vec<&'static str> {
     those!(
         settings: [

@@ -92,7 +92,6 @@ fn no_pattern(name: &str) -> String {
     )
 }
 
-/// A host with an optional port, or `*`.
 fn is_host(name: &str) -> bool {
     let unfit = |byte: u8| byte.is_ascii_whitespace() || b"/?#@".contains(&byte);
     !name.is_empty() && !name.bytes().any(unfit)

@@ -23,7 +23,6 @@ const FOREIGN: [&str; 17] = [
     "string \"",
 ];
 
-/// A mistake, and the parts of its message.
 type Mistake = (&'static str, &'static [&'static str]);
 
 const IN_FILE: &[Mistake] = &[
@@ -244,7 +243,6 @@ const IN_FILE: &[Mistake] = &[
         "[limits]\nbody_bytes = 99999999999999999999\n",
         &[":2:14: this is not TOML: this number is too large"],
     ),
-    // Values that are wrong only together, or because of the environment.
     (
         "[server]\nlisten = '0.0.0.0:8080'\n",
         &[":2:1: server.listen: ", "auth.mode = \"tokens\""],

@@ -151,7 +151,6 @@ fn places_that_one_of_several_principals_may_have_alone_are_worth_a_warning() {
     let in_file = warned(&format!(
         "[auth]\nmode = 'tokens'\ntokens_file = '/tokens.toml'\n{pool}"
     ));
-    // The configuration file has a new path each time.
     let place = said[0].find("pools: ").unwrap();
     assert!(
         matches!(&in_file[..], [warning] if warning.ends_with(&said[0][place..])),

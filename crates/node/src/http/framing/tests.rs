@@ -37,7 +37,6 @@ fn sound_requests_follow_one_another() {
             (None, false),
             "{request:?}"
         );
-        // The fault is reported for the second request.
         let bad = format!("{request}GET / HTTP/1.1\nHost: x\r\n\r\n");
         assert_eq!(read(&bad).0, Some((1, Fault::BareLineFeed)), "{request:?}");
         assert!(read(&request[..request.len() - 1]).1, "{request:?}");

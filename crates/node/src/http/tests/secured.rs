@@ -93,7 +93,6 @@ impl Drop for Files {
     }
 }
 
-/// Long timeouts, because many tests run at once.
 fn patient() -> HttpLimits {
     HttpLimits {
         header_timeout: SOON,

@@ -178,7 +178,7 @@ async fn each_shape_has_one_reading() {
     }
 }
 
-/// Makes a frame by hand, because client libraries do not send such a flood.
+/// Client libraries do not send such a flood.
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
     let mut frame = length[1..].to_vec();

@@ -21,14 +21,13 @@ pub(super) struct Tasks {
 }
 
 pub(crate) enum Followed {
-    /// The task as `tasks/get` returns it.
+    /// As `tasks/get` returns it.
     Ended(Value),
-    /// The client cannot answer the task's question.
     Asks,
 }
 
 impl Tasks {
-    /// Handles a response. The response to a subscription's request means that the subscription has ended.
+    /// A response to a subscription's request means that the subscription has ended.
     pub(super) fn response(&mut self, id: &Value) {
         if self.listening.is_some_and(|listening| *id == listening) {
             self.listening = None;
@@ -114,7 +113,7 @@ impl Client {
         Ok(true)
     }
 
-    /// Waits for the task's news. `None` when it is time to poll.
+    /// `None` when it is time to poll.
     async fn news(&mut self, poll_interval: &Value) -> Option<Value> {
         if self.tasks.listening.is_none() && self.tasks.told.is_none() {
             let interval = poll_interval.as_u64().unwrap_or(POLL_INTERVAL_MS);
@@ -124,7 +123,7 @@ impl Client {
         timeout(ASKED_ANYWAY, self.told()).await.ok().flatten()
     }
 
-    /// Waits for a notification about the task. `None` when the subscription has ended.
+    /// `None` when the subscription has ended.
     async fn told(&mut self) -> Option<Value> {
         loop {
             if let Some(task) = self.tasks.told.take() {

@@ -13,8 +13,8 @@ use super::follow::{Cursor, LONGEST_PAUSE, RETRY, may_pass};
 use super::{Legacy, Pending};
 
 impl Legacy {
-    /// Reads the standalone stream until the session ends or the server refuses the stream. Boxed, because this future
-    /// can contain itself: reopening a session listens again.
+    /// Ends with the session or the server's refusal. Boxed, because this future can contain itself: reopening a
+    /// session listens again.
     pub(super) fn listen(self: Arc<Self>) -> BoxFuture<'static, ()> {
         Box::pin(self.keep_listening())
     }

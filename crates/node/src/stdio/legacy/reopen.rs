@@ -13,11 +13,9 @@ use super::super::wire::post_headers;
 use super::Legacy;
 
 impl Legacy {
-    /// Returns whether there is a new session.
     pub(super) async fn reopen(self: &Arc<Self>, lost: Option<HeaderValue>) -> bool {
         let _one_at_a_time = self.reopening.lock().await;
         if self.session.key() != lost {
-            // Another task has reopened the session.
             return true;
         }
         let Some((opening, initialized, changes)) = self.session.script() else {
@@ -35,13 +33,12 @@ impl Legacy {
             self.wire.begin(Arc::clone(self).listen()).await;
         }
         for change in changes {
-            // The client already has the response.
             self.hand_over(change).await;
         }
         true
     }
 
-    /// Returns the new session's id if the server gives one, or `None` if the server refuses.
+    /// `None` if the server refuses. A server may give no id.
     async fn initialize_again(&self, opening: Bytes) -> Option<Option<HeaderValue>> {
         let outgoing = Outgoing {
             method: HttpMethod::POST,

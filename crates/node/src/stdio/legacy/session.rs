@@ -42,7 +42,6 @@ impl Session {
         headers
     }
 
-    /// Remembers a request that a reopened session would need.
     pub(super) fn note_request(&self, request: &Request, text: &Bytes) {
         let mut known = self.0.lock();
         let uri = || {
@@ -88,7 +87,7 @@ impl Session {
         }
     }
 
-    /// Records `notifications/initialized`. Returns whether it is the first one of the session.
+    /// Returns whether it is the session's first.
     pub(super) fn note_initialized(&self) -> bool {
         !std::mem::replace(&mut self.0.lock().initialized, true)
     }

@@ -46,7 +46,6 @@ fn code(connected: Result<Client, ClientError>) -> i64 {
     }
 }
 
-/// Answers `initialize`, the second request of a client that tries the modern era first.
 fn opened() -> Act {
     let headers = &[("mcp-session-id", "first")];
     let result = json!({ "protocolVersion": "2025-11-25" });

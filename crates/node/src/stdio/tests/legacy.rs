@@ -280,7 +280,6 @@ async fn a_message_that_is_too_long_is_refused_under_its_own_id() {
         (&told["id"], &told["error"]["code"]),
         (&json!(5), &json!(-32600))
     );
-    // The bridge cannot find the message's id.
     client.send_too_long(&json!([long]), 1000).await;
     assert_eq!(client.next().await["id"], json!(null));
 }

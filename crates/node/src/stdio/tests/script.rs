@@ -17,7 +17,6 @@ use super::super::exchange::{BodyError, Exchange, Outgoing, Reply, SendError};
 
 pub(super) enum Act {
     Refuse,
-    /// The connection breaks after the server has read the request.
     Break,
     Json(u16, &'static [(&'static str, &'static str)], Value),
     Stream(Vec<&'static str>, End),
@@ -52,7 +51,6 @@ impl Exchange for Arc<Script> {
         let standalone = request.method == Method::GET && act.is_none();
         self.seen.lock().push(request);
         match act {
-            // Opens a silent standalone stream by default.
             None if standalone => Ok(stream(Vec::new(), End::Open)),
             None => Ok(reply(202, &[], Vec::new(), End::Clean)),
             Some(Act::Refuse) => Err(SendError::NotSent("refused".to_owned())),

@@ -35,7 +35,7 @@ fn answer(params: &Value, lines: &[&'static str]) -> (Value, String) {
     (ask(params, &Answers::new(), &mut typist), typist.seen)
 }
 
-/// Returns the result, and what the user saw. With `is_there`, a user is at the terminal but types nothing.
+/// With `is_there`, a user is at the terminal but types nothing.
 fn given(params: &Value, answers: &[(&str, &str)], is_there: bool) -> (Value, String) {
     let mut typist = Typist {
         is_there,

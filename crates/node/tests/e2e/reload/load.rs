@@ -32,7 +32,6 @@ pub(super) async fn under_load(url: &str, tools: &[&str], act: impl AsyncFnOnce(
     });
     let act = async {
         act().await;
-        // The load continues after the last change.
         let enough = answered.load(Ordering::Relaxed) + 20;
         until(async || answered.load(Ordering::Relaxed) >= enough).await;
         over.store(true, Ordering::Relaxed);

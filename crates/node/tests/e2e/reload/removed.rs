@@ -41,7 +41,6 @@ async fn calls_of_a_removed_pool_end_well_those_too_that_wait_for_a_place() {
             server.signal(Signal::SIGHUP);
             seen.offers("slow_shout", false).await;
             assert_eq!(seen.refusal("slow_shout").await, -32602);
-            // A new pool of the same name does not depend on the removed one.
             config.write(&[&*same, &*slow].concat());
             server.signal(Signal::SIGHUP);
             seen.offers("slow_shout", true).await;

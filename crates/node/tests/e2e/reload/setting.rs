@@ -45,7 +45,7 @@ impl ConfigFile {
     }
 }
 
-/// The name is also the prefix. `more` are settings of the server.
+/// `more` are settings of the server.
 pub(crate) fn fixture(name: &str, more: &str) -> String {
     let more = match more {
         "" => String::new(),

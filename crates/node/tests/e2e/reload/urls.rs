@@ -70,7 +70,6 @@ async fn servers_behind_urls_come_and_go_and_no_client_notices() {
 
 #[tokio::test]
 async fn a_server_that_is_slow_to_start_takes_no_worker_that_takes_calls() {
-    // This server accepts connections, but sends no answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = format!("http://{}/mcp", silent.local_addr().unwrap());
     let (before, after) = (Upstream::start().await, Upstream::start().await);
@@ -92,7 +91,7 @@ async fn a_server_that_is_slow_to_start_takes_no_worker_that_takes_calls() {
     assert_eq!(seen.call("remote_process", "").await, after.process);
 }
 
-/// The workers of the only pool, the oldest first.
+/// Oldest first.
 async fn workers(front: &Server) -> Vec<Value> {
     let status = front.status().await;
     let mut workers = status["pools"][0]["workers"].as_array().unwrap().clone();

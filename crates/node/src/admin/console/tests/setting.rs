@@ -217,7 +217,6 @@ impl Port {
     }
 }
 
-/// Builds an edge that answers every request in two parts.
 fn scripted_edge(came: &Arc<Mutex<Vec<Came>>>) -> Router {
     let came = came.clone();
     let serve = move |request: Request<Body>| async move {
