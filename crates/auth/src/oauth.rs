@@ -69,7 +69,6 @@ struct AccessTokens {
     issuers: Vec<TrustedIssuer>,
     verified: Arc<VerifiedTokens>,
     scopes: Arc<Scopes>,
-    /// How long an answer about a token is cached.
     believed_for: Duration,
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn token(came: &str) -> TokenFault {
     check
 }
 
-/// Logs a refusal that is not logged by [`claim`] or [`token`].
+/// Logs refusals besides those of [`claim`] and [`token`].
 pub(crate) fn caller(why: &AuthError) {
     let kind = match why {
         AuthError::Token(fault) => match fault {

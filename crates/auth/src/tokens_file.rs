@@ -12,7 +12,7 @@ use crate::config::Token;
 use crate::token_hash::TokenHash;
 
 const LOOK: Duration = Duration::from_secs(2);
-/// Maximum bytes of the file, enough for some hundred thousand tokens.
+/// Enough for some hundred thousand tokens.
 const LONGEST: u64 = 32 << 20;
 
 /// Principals by the hash of their token. The map's random keys hide how similar a wrong hash is to an entry.
@@ -44,7 +44,7 @@ impl TokensFile {
         }
     }
 
-    /// Replaces the file's earlier tokens by its present ones, unless the file is invalid. Configured tokens stay.
+    /// Keeps the earlier tokens if the file is invalid. Configured tokens stay.
     fn read(&self) -> Result<usize, String> {
         let of_file = read(&self.file)?;
         let count = of_file.len();

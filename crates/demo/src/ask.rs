@@ -117,7 +117,7 @@ impl From<ErrorData> for Refused {
     }
 }
 
-/// Makes a protocol error, for requests whose result cannot report an error.
+/// For requests whose result cannot report an error.
 impl From<Refused> for ErrorData {
     fn from(refused: Refused) -> Self {
         match refused {

@@ -88,7 +88,6 @@ impl Client {
                 .serve_with_lifecycle(client_end, lifecycle)
                 .await
                 .expect("connects");
-            // Without a handshake, the server starts with the first request.
             client.list_tools(None).await.expect("lists tools");
             client
         };
@@ -102,7 +101,6 @@ impl Client {
 
     fn note(&self, told: Told) {
         if let Some(sender) = &self.told {
-            // The test may have dropped the receiver.
             sender.send(told).ok();
         }
     }
@@ -213,7 +211,6 @@ impl<H: ServerHandler> Session<H> {
         context
     }
 
-    /// Calls the tool without the transport, as a host does.
     pub(crate) async fn call_directly(
         &self,
         tool: &'static str,

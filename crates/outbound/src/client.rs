@@ -80,7 +80,7 @@ struct Inner {
     settings: ClientSettings,
     named: Named,
     to_named: reqwest::Client,
-    /// For targets that the operator has not named. Few clients have any.
+    /// Few clients have any.
     to_others: OnceLock<reqwest::Client>,
 }
 
@@ -181,7 +181,7 @@ impl Outbound {
     }
 }
 
-/// Returns the cell's value, or fills the cell. A failure leaves the cell empty, so that the next call tries again.
+/// A failure leaves the cell empty, so that the next call tries again.
 fn get_or_try<T>(
     cell: &OnceLock<T>,
     make: impl FnOnce() -> Result<T, String>,

@@ -101,7 +101,6 @@ fn what_the_operator_names_may_be_private_and_no_name_leads_to_metadata() {
     }
 }
 
-/// Gives these answers in turn, then repeats the last.
 struct Answers {
     answers: Mutex<VecDeque<Vec<IpAddr>>>,
     asked: AtomicUsize,
@@ -241,7 +240,6 @@ async fn what_others_name_is_not_connected_to_however_it_is_written() {
         "attacker.example",
         "localhost",
         "attacker.example.",
-        // The operator's host at another port.
         "named.example",
     ] {
         let told = get(&closed, &url(&format!("http://{host}:{port}/"))).await;
@@ -343,7 +341,6 @@ async fn a_connection_goes_to_the_address_that_was_checked() {
     assert_eq!(answers.asked.load(Ordering::SeqCst), 1);
     let told = get(&client, &target).await.unwrap_err();
     assert!(told.contains(REFUSED), "{told}");
-    // Of several addresses, only the allowed ones are tried.
     let answers = Answers::new(&["127.0.0.2 127.0.0.1"]);
     let client = outbound(&["127.0.0.1"], &answers)
         .client(settings(Redirects::None), Named::These(Vec::new()))
@@ -367,7 +364,6 @@ async fn redirects_carry_nothing_to_other_origins() {
         let server = Server::start("127.0.0.1", 0, answer(status, &location, "")).await;
         let target = url(&format!("http://127.0.0.1:{}/", server.at.port()));
         for redirects in [Redirects::None, Redirects::WithinOrigin] {
-            // Shoal returns the redirect, even if the operator has named both targets.
             let client = Outbound::default()
                 .client(settings(redirects), Named::All)
                 .unwrap();

@@ -15,7 +15,7 @@ use crate::target::{Annotations, Target};
 
 /// Maximum bytes of a condition.
 const LONGEST: usize = 4096;
-/// Bytes of stack, enough to parse a condition of maximum length.
+/// Enough stack to parse a condition of maximum length.
 const PARSER_STACK: usize = 256 << 20;
 
 static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));

@@ -26,7 +26,6 @@ type Decisions = Cache<DecisionKey, Decision, DecisionWeight, RandomState>;
 pub struct Policy {
     rules: Box<[CompiledRule]>,
     reads: Reads,
-    /// Unique even among policies with the same rules.
     number: u64,
     fingerprint: u64,
     subjects: Subjects,

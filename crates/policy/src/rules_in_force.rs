@@ -18,7 +18,7 @@ const LONGEST_FILE: u64 = 1 << 20;
 pub struct RulesInForce {
     configured: Vec<Rule>,
     file: Option<PathBuf>,
-    /// Counts reads of the file. The lock is held during each read, so a higher number means later content.
+    /// The lock is held during each read, so a higher number means later content.
     readings: Mutex<u64>,
     current: RwLock<InForce>,
     changed: watch::Sender<()>,

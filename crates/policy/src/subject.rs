@@ -38,7 +38,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The facts about callers that rules read. Callers that differ only in other facts get equal decisions.
+/// Callers that differ only in other facts get equal decisions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reads {
     pub(crate) grant: bool,
@@ -102,7 +102,7 @@ pub struct KnownSubject {
     pub(crate) scopes: Box<[Arc<str>]>,
     /// `None` if the claims are too large or not an object.
     pub(crate) values: Option<SubjectValues>,
-    /// Results of conditions that read only the caller, by rule.
+    /// By rule.
     pub(crate) met: Box<[OnceLock<Option<bool>>]>,
 }
 

@@ -44,13 +44,13 @@ enum State {
     Down(Arc<str>),
 }
 
-/// A connection that lived at least this long is replaced without a pause.
+/// A connection that lived this long is replaced without a pause.
 const LASTING: Duration = Duration::from_secs(1);
 
 const CONNECTING: &str = "connecting to Redis";
 
 impl Connections {
-    /// Takes over the first connection. Call within a runtime.
+    /// Call within a runtime.
     pub(crate) fn new(
         config: &RedisConfig,
         dialler: Arc<Dialler>,
@@ -75,8 +75,8 @@ impl Connections {
         }
     }
 
-    /// Runs a script. Fails with `Full` if Redis is full, `Away` if the command was not sent, or `Unavailable` if the
-    /// script may have run.
+    /// Fails with `Full` if Redis is full, `Away` if the command was not sent, or `Unavailable` if the script may have
+    /// run.
     pub(crate) async fn run(
         &self,
         script: &Arc<Script>,

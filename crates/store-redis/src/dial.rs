@@ -24,7 +24,7 @@ pub(crate) struct Dialler {
 }
 
 const CLUSTER_RETRIES: u32 = 4;
-/// How long to wait before following a redirection of a Redis Cluster, in milliseconds.
+/// In milliseconds, before following a redirection of a Redis Cluster.
 const CLUSTER_WAITS: std::ops::Range<u64> = 10..250;
 
 impl Dialler {
@@ -56,7 +56,7 @@ impl Dialler {
         self.target.to_string()
     }
 
-    /// Connects to the current master, or to the Redis Cluster, within the connect time-out.
+    /// Finds the current master or the Redis Cluster, within the connect time-out.
     pub(crate) async fn dial(&self) -> Result<Link, String> {
         self.in_time(async {
             let access = self.access()?;
@@ -152,7 +152,7 @@ impl Dialler {
         client.map_err(|error| text(&error))
     }
 
-    /// Asks the sentinels one after the other. Each gets a share of the time.
+    /// Each sentinel gets a share of the time.
     async fn master(
         &self,
         sentinels: &[Host],

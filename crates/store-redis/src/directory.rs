@@ -18,13 +18,12 @@ use crate::store::{Inner, RedisStore};
 /// Maximum epochs queried concurrently.
 const ASKED_TOGETHER: usize = 128;
 
-/// Maximum random part of an epoch, in microseconds. It is small, so that a later claim gets a greater epoch.
+/// Microseconds. Small, so that a later claim gets a greater epoch.
 const CHANCE: u32 = 1 << 10;
 
 #[async_trait]
 impl Directory for RedisStore {
-    /// Compares the stored lease with the one that this node remembers, because the reply that reported a lapse may
-    /// have been lost.
+    /// Compares the stored lease with the remembered one, because the reply that reported a lapse may have been lost.
     async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<Renewal, StoreError> {
         measured("directory.renew_lease", async {
             let key = self.inner.keys.lease(node);
@@ -247,7 +246,7 @@ impl Inner {
         if !owner.is_empty() && owner != node.as_str() {
             let owner = NodeId::new(text(&owner)?);
             match evidence.filter(|evidence| evidence.against == owner) {
-                // Contest the lease before the claim, so that the owner learns of the claim in any case.
+                // The owner must learn of the claim in any case.
                 Some(evidence) => {
                     let left = self.contest(&owner).await?;
                     if left.is_some_and(|left| !evidence.has_missed_a_renewal(left)) {
@@ -333,7 +332,7 @@ impl Inner {
     }
 }
 
-/// Reads from a lease's value when the lease began (`lua/contest_lease.lua`).
+/// See `lua/contest_lease.lua`.
 fn began(lease: &[u8]) -> Option<&[u8]> {
     lease.split(|byte| *byte == b':').next()
 }

@@ -22,9 +22,8 @@ pub(crate) struct Failure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Damage {
     None,
-    /// A server may be gone: check whether any server answers.
+    /// A server may be gone: check whether any answers.
     Suspect,
-    /// The connection must be replaced now.
     Broken,
 }
 

@@ -141,8 +141,7 @@ fn settles(append: &Append) -> bool {
         || ends.is_some_and(|progress| progress.call.as_bytes()[15].is_multiple_of(8))
 }
 
-/// The nonces in event ids: the one of the log, and those of later claims with the positions from which they count
-/// (`lua/common.lua`).
+/// The log's own nonce, and those of later claims with the positions from which they count (`lua/common.lua`).
 pub(crate) struct Nonces {
     log: u32,
     after: Vec<(u64, u32)>,

@@ -31,7 +31,6 @@ pub(crate) async fn check(link: &mut Link) -> Result<(), String> {
 pub(crate) async fn warn_of_eviction(link: &mut Link) {
     let mut asking = redis::cmd("CONFIG");
     asking.arg("GET").arg("maxmemory-policy");
-    // The Redis user may lack the right to read the configuration.
     let Ok(reply) = link.ask(None, asking, None).await else {
         return;
     };

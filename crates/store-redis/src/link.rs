@@ -13,12 +13,12 @@ pub(crate) use self::gather::Gathering;
 
 use crate::scripts::Script;
 
-/// A connection to a server or a cluster. It sends concurrent commands together.
+/// Sends concurrent commands together.
 #[derive(Clone)]
 pub(crate) struct Link {
     wire: Wire,
     born: Instant,
-    /// When the last reply came, in microseconds after `born`.
+    /// In microseconds after `born`.
     heard: Arc<AtomicU64>,
 }
 

@@ -6,7 +6,7 @@ use shoal_telemetry::trace::{self, attributes, names};
 
 pub(crate) const LATE: &str = "no reply in time";
 
-/// Runs an operation and measures it. Adds a span if the trace is sampled. Dropped operations are not counted.
+/// Adds a span if the trace is sampled. Dropped operations are not counted.
 pub(crate) async fn measured<T, E: Ending>(
     operation: &'static str,
     work: impl Future<Output = Result<T, E>>,

@@ -29,7 +29,6 @@ pub(crate) fn step(reply: Value) -> Result<Parts, LogError> {
     })
 }
 
-/// Like [`step`], for scripts that do not read the log.
 pub(crate) fn plain_step(reply: Value) -> Result<Parts, StoreError> {
     step(reply).map_err(|error| match error {
         LogError::Store(error) => error,
@@ -63,7 +62,7 @@ pub(crate) fn fields(reply: Value) -> Result<HashMap<Bytes, Bytes>, StoreError> 
     Ok(fields)
 }
 
-/// The error for a reply that only another program's write can explain.
+/// Only another program's write can explain the reply.
 pub(crate) fn unexpected() -> StoreError {
     StoreError::Unavailable("Redis answered something unexpected".to_owned())
 }

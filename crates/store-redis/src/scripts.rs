@@ -17,7 +17,7 @@ impl Script {
         command
     }
 
-    /// Returns the command with the script's text, after which the server knows the script.
+    /// The server knows the script afterwards.
     pub(crate) fn in_full(&self, command: &Cmd) -> Cmd {
         let mut full = redis::cmd("EVAL");
         full.arg(&self.source);
@@ -69,7 +69,7 @@ const STREAMS: &str = include_str!("lua/streams.lua");
 const IDLE: &str = include_str!("lua/idle.lua");
 const SETTLE: &str = include_str!("lua/settle.lua");
 
-/// Computes the room that an append needs, in bytes.
+/// In bytes.
 const MORE_OF_APPEND: &str = "local MORE = 0\nfor i = 6, #ARGV do\n  MORE = MORE + #ARGV[i]\nend";
 const MORE_OF_BEGIN: &str = "local MORE = 1";
 

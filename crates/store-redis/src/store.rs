@@ -157,7 +157,7 @@ impl Inner {
         self.connections.run(script, key, command).await
     }
 
-    /// Runs a script that needs room. Settles the accounts of stored bytes before it, if `due` or if the store is full.
+    /// Settles the accounts of stored bytes first, if `due` or if the store is full.
     pub(crate) async fn run_with_room(
         &self,
         script: &RoomScript,

@@ -15,7 +15,6 @@ pub(crate) enum Place {
     Socket(PathBuf),
     /// A Redis Cluster, by some of its nodes.
     Cluster(Vec<Host>),
-    /// A master's name and the sentinels that know its address.
     Sentinel {
         sentinels: Vec<Host>,
         master: String,
@@ -37,7 +36,6 @@ impl std::fmt::Display for Host {
     }
 }
 
-/// Writes the target without user and password.
 impl std::fmt::Display for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let hosts = |hosts: &[Host]| {
@@ -157,7 +155,7 @@ impl Target {
     }
 }
 
-/// Whether an `@` comes too late to end a login, or a login is encoded badly.
+/// An `@` may come too late to end a login, or a login be encoded badly.
 fn hides_login(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let end = rest.find(['/', '?', '#']);

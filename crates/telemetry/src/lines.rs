@@ -35,7 +35,6 @@ struct Queue {
 #[derive(Debug, Default)]
 struct State {
     waiting: Vec<u8>,
-    /// Bytes of lines that wait or are being written.
     bytes: usize,
     dropped: u64,
     is_writing: bool,
@@ -43,8 +42,7 @@ struct State {
 }
 
 impl Lines {
-    /// Starts the writer. At most `limit` bytes wait. The writer gathers lines for a while, which is cheaper under
-    /// load.
+    /// At most `limit` bytes wait. The writer gathers lines for a while, which is cheaper under load.
     pub(crate) fn start(
         name: &str,
         output: impl Output,
@@ -64,7 +62,7 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Queues a line. Returns false if the line was dropped.
+    /// Returns false if the line was dropped.
     pub(crate) fn push(&self, line: &[u8]) -> bool {
         let queue = &*self.0;
         let mut state = queue.state.lock();
@@ -96,7 +94,6 @@ impl Lines {
 }
 
 impl Queue {
-    /// Whether enough lines wait, or the queue is nearly full.
     fn is_filling(&self, state: &State) -> bool {
         state.waiting.len() > ENOUGH || state.bytes > self.limit / 2
     }

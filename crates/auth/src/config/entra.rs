@@ -6,7 +6,6 @@ use super::resolved::{Tenancy, Tenant};
 const TENANT: &str = "{tenantid}";
 /// Names for several tenants in metadata URLs. Tokens do not contain them.
 const SEVERAL: [&str; 3] = [TENANT, "common", "organizations"];
-/// The tenant of all personal accounts.
 const CONSUMERS: &str = "9188040d-6c67-4c5b-b112-36a304b66dad";
 
 /// Hosts whose issuers end with `/v2.0`, each with the host of the issuers of version 1.0.
@@ -71,8 +70,7 @@ pub(super) fn names_several_tenants(issuer: &str) -> bool {
             .is_some_and(|parts| microsoft(parts.host) && SEVERAL.contains(&parts.tenant))
 }
 
-/// Finds the tenants of an issuer's URL. `aliases` are other values of `iss`, in which the placeholder stands for the
-/// tenant.
+/// `aliases` are other values of `iss`, in which the placeholder stands for the tenant.
 pub(super) fn tenancy(
     issuer: &str,
     tenants: &[String],

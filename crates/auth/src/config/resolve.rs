@@ -8,7 +8,7 @@ use super::resolved::{Asked, ResolvedIssuer, Tenancy, Tenant};
 use super::{asked_url, entra};
 
 impl Issuer {
-    /// Completes the settings. `resource` is the default audience.
+    /// `resource` is the default audience.
     ///
     /// # Errors
     /// If the issuer cannot be used, or no token would be accepted.

@@ -23,7 +23,6 @@ pub(crate) struct ResolvedIssuer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tenant {
     pub(crate) name: String,
-    /// Other values of `iss` in the tenant's tokens.
     pub(crate) aliases: Vec<String>,
 }
 
@@ -36,7 +35,7 @@ pub(super) struct Tenancy {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
-    /// The introspection URL; `None` to find it in the metadata.
+    /// `None` to find it in the metadata.
     pub(crate) endpoint: Option<String>,
     pub(crate) client_id: String,
     pub(crate) client_secret_file: PathBuf,

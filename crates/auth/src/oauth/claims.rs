@@ -85,12 +85,12 @@ impl ClaimRules {
         self.issuer.has_several_tenants.then_some(&**tenant)
     }
 
-    /// Reads trusted claims and checks them by this machine's clock.
+    /// Checks the claims by this machine's clock.
     pub(crate) fn read(&self, text: &[u8], told: Told) -> Result<Verified, TokenFault> {
         self.read_at(text, told, since_epoch())
     }
 
-    /// Checks that a token with these untrusted claims could be valid now.
+    /// The claims are untrusted.
     ///
     /// # Errors
     /// The token is expired, not valid yet, or unreadable.
@@ -208,7 +208,6 @@ impl ClaimRules {
     }
 }
 
-/// Adds the issuer to claims that lack it.
 fn told_further(
     text: &[u8],
     mut claims: Map<String, Value>,
@@ -230,7 +229,7 @@ fn since_epoch() -> Duration {
     now.unwrap_or_default()
 }
 
-/// Returns the token's binding. Refuses several bindings, and one that Shoal cannot check.
+/// Refuses several bindings, and one that Shoal cannot check.
 fn bound_to(claims: &Map<String, Value>) -> Result<Option<Binding>, TokenFault> {
     let Some(confirmation) = claims.get("cnf").filter(|it| !it.is_null()) else {
         return Ok(None);

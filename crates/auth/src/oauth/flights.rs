@@ -8,8 +8,7 @@ use parking_lot::Mutex;
 
 type Attempt<V> = Shared<BoxFuture<'static, V>>;
 
-/// Running attempts by key. Each runs as long as requests wait for it, and all of them get its outcome, even
-/// a failure.
+/// Each attempt runs as long as requests wait for it, and all of them get its outcome, even a failure.
 pub(crate) struct Flights<K, V>(Arc<Mutex<Open<K, V>>>)
 where
     V: Clone;
@@ -63,7 +62,6 @@ impl<K, V: Clone> Default for Flights<K, V> {
     }
 }
 
-/// Removes an attempt that has ended or that no request waits for.
 struct Landing<K: Eq + Hash, V: Clone> {
     open: Arc<Mutex<Open<K, V>>>,
     key: K,

@@ -89,8 +89,7 @@ impl Introspector {
         }
     }
 
-    /// Asks the issuer about a token. Concurrent requests share one answer. `claims` are the token's, if it is a JWT.
-    /// Cancel safe.
+    /// Concurrent requests share one answer. `claims` are the token's, if it is a JWT. Cancel safe.
     pub(crate) async fn ask(
         &self,
         token: &str,
@@ -194,7 +193,7 @@ impl AskedIssuer {
         }
     }
 
-    /// Returns Shoal's client id and secret, encoded for `Authorization: Basic` (RFC 6749, 2.3.1).
+    /// Encoded for `Authorization: Basic` (RFC 6749, 2.3.1).
     fn client(&self) -> Result<(String, String), String> {
         let file = &self.asked.client_secret_file;
         let secret = read_text(file, LONGEST_SECRET);

@@ -32,7 +32,7 @@ pub(crate) struct KeyConfig {
     pub(crate) timeout: Duration,
 }
 
-/// An issuer's keys. Dropping this ends the fetching.
+/// Dropping this ends the fetching.
 pub(crate) struct KeySource {
     config: KeyConfig,
     known: watch::Receiver<Known>,

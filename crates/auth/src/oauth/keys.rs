@@ -40,7 +40,7 @@ pub(crate) struct Jwk {
     /// The key's tenant, if tenants share the keys: Microsoft's unregistered member.
     #[serde(default)]
     issuer: Option<Value>,
-    /// The private part, published only by mistake.
+    /// Published only by mistake.
     #[serde(default)]
     d: Option<String>,
 }
@@ -214,6 +214,5 @@ impl KeySet {
 
 pub(crate) struct Candidates<'k> {
     pub(crate) keys: Vec<&'k PublicKey>,
-    /// Whether some of the keys have the token's key id.
     pub(crate) are_named: bool,
 }

@@ -25,7 +25,7 @@ impl Endpoint {
     }
 }
 
-/// Finds a URL in the metadata. Ignores a document that names another issuer than `described_as`.
+/// Ignores a document that names another issuer than `described_as`.
 pub(crate) async fn discover(
     http: &HttpAsker,
     issuer: &str,
@@ -90,7 +90,7 @@ fn endpoint_of(text: &[u8], issuer: &str, endpoint: Endpoint) -> Result<String, 
     found.ok_or_else(|| format!("it has metadata without `{member}`"))
 }
 
-/// Where the metadata may be, in the order of MCP's specification.
+/// In the order of MCP's specification.
 fn places(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
     let mut paths = vec![

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use crate::config::{ResolvedIssuer, canonical};
 
 pub(crate) struct IssuerNames {
-    /// The tenants' names, by possible values of `iss`.
+    /// By possible values of `iss`.
     by_claim: HashMap<String, Arc<str>>,
-    /// The issuer's name for tokens without `iss`, if it has only one tenant.
+    /// For tokens without `iss`, if the issuer has only one tenant.
     sole: Option<Arc<str>>,
     listed: String,
 }

@@ -15,7 +15,6 @@ use parking_lot::Mutex;
 use shoal_ports::Principal;
 use tokio::time::Instant;
 
-/// The time that a slice covers.
 pub(crate) const SLICE: Duration = Duration::from_secs(10);
 /// Approximate bytes of a proof, and of a principal.
 const PROOF: usize = 24;
@@ -26,7 +25,6 @@ const PART: usize = 4;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Proof<'a> {
     pub(crate) thumbprint: [u8; 32],
-    /// The client's id of the proof.
     pub(crate) name: &'a str,
     pub(crate) date: Duration,
     pub(crate) left: Duration,
@@ -49,7 +47,7 @@ struct Seen {
 struct Slice {
     proofs: HashSet<u64, Fast>,
     bytes_of: HashMap<u64, usize, Fast>,
-    /// When all proofs of the slice have expired, by the monotonic clock.
+    /// By the monotonic clock.
     until: Instant,
 }
 

@@ -23,7 +23,7 @@ impl Scopes {
         }
     }
 
-    /// A token's scopes, and those that they imply.
+    /// Includes implied scopes.
     pub(crate) fn granted<'s>(&'s self, of_token: Vec<&'s str>) -> Box<[Arc<str>]> {
         let mut granted = BTreeSet::new();
         let mut next: Vec<&str> = of_token.into_iter().take(MOST).collect();

@@ -11,12 +11,12 @@ use tokio::task::yield_now;
 
 use crate::scripts::Script;
 
-/// Maximum number of commands sent together, because their replies arrive together too.
+/// Replies to commands that are sent together arrive together.
 const MOST: usize = 64;
-/// Maximum number of commands that wait to be sent. Further commands wait in their callers.
+/// Further commands wait in their callers.
 const WAITING: usize = 256;
 
-/// A connection to one server. It closes when its last clone is dropped.
+/// Closes when its last clone is dropped.
 #[derive(Clone)]
 pub(crate) struct Gathering {
     asking: mpsc::Sender<Asked>,
@@ -56,7 +56,7 @@ fn closed() -> RedisError {
     std::io::Error::from(std::io::ErrorKind::BrokenPipe).into()
 }
 
-/// Sends commands. Ends, with the connection, when all senders are dropped.
+/// Ends, with the connection, when all senders are dropped.
 async fn send(connection: MultiplexedConnection, mut asking: mpsc::Receiver<Asked>) {
     let mut under_way = FuturesUnordered::new();
     let mut due = Vec::with_capacity(MOST);

@@ -80,7 +80,7 @@ pub(crate) fn entry() -> JournalEntry {
     }
 }
 
-/// A call whose id ends in this number. The end of a call with a multiple of 8 settles the accounts of stored bytes.
+/// The end of a call with a multiple of 8 settles the accounts of stored bytes.
 pub(crate) fn entry_with(last: u8) -> JournalEntry {
     let entry = entry();
     let mut id = *entry.call.as_bytes();

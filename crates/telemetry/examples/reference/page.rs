@@ -111,11 +111,9 @@ pub(crate) fn markdown() -> String {
 }
 
 fn line(page: &mut String, text: std::fmt::Arguments<'_>) {
-    // Writing to a string cannot fail.
     let _ = writeln!(page, "{text}");
 }
 
-/// Writes a metric's row, with the values of the attributes that are not [`shared`].
 fn metric(page: &mut String, of: &Definition) {
     let attributes: Vec<String> = (of.attributes.iter())
         .map(|attribute| named(attribute, of))
@@ -154,7 +152,6 @@ fn named(attribute: &Attribute, of: &Definition) -> String {
     }
 }
 
-/// Returns the attributes that several metrics have, always with the same values.
 fn shared() -> impl Iterator<Item = &'static Attribute> {
     let mut by_key: BTreeMap<&str, Vec<&'static Attribute>> = BTreeMap::new();
     for attribute in definitions().flat_map(|definition| definition.attributes) {

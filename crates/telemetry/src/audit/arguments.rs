@@ -7,7 +7,7 @@ const REDACTED: &[u8] = br#""[redacted]""#;
 
 pub(super) struct Arguments {
     tools: Vec<String>,
-    /// Parts of the names of members whose values are secret, in lower case.
+    /// In lower case.
     redacted: Vec<String>,
     longest: usize,
 }
@@ -41,7 +41,7 @@ impl Arguments {
         Some(text)
     }
 
-    /// Returns the JSON text without white space and secrets.
+    /// Removes white space and secrets.
     fn redacted(&self, text: &[u8]) -> Vec<u8> {
         let mut left = Vec::with_capacity(text.len());
         let mut tokens = Tokens::of(text);

@@ -60,7 +60,6 @@ struct AuditFile {
     looked: Instant,
     /// After a failed write, the writer opens the file anew, because it may have been replaced.
     has_failed: bool,
-    /// Lost events that the file does not mention yet.
     lost: u64,
     is_torn: bool,
 }
@@ -83,7 +82,7 @@ impl AuditFile {
         }
     }
 
-    /// Writes the report of lost events and then the lines. Returns how many bytes of the lines were written.
+    /// Writes the report of lost events before the lines. Returns how many bytes of the lines were written.
     fn try_write(&mut self, lines: &[u8]) -> (usize, io::Result<()>) {
         let Some(file) = &mut self.file else {
             return (0, Err(io::ErrorKind::NotFound.into()));
@@ -144,7 +143,6 @@ impl Output for AuditFile {
 
     fn dropped(&mut self, count: u64) {
         self.lost += count;
-        // Writes only the report of the lost events, which were counted when they were dropped.
         self.write(&[]);
         tracing::error!(
             count,

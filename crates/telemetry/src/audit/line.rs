@@ -9,7 +9,7 @@ use crate::trace::attributes::{Recorded, write_text};
 
 const USUAL: usize = 512;
 
-/// Maximum bytes of the buffer that a thread keeps. Long arguments need more.
+/// Long arguments need more.
 const KEPT: usize = 4096;
 
 thread_local! {

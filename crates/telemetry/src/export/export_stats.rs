@@ -37,7 +37,7 @@ impl ExportStats {
         }
     }
 
-    /// Reserves a place in the queue. If the queue is full, counts a loss.
+    /// If the queue is full, counts a loss.
     pub(super) fn admit(&self) -> bool {
         if self.is_closed.load(Ordering::Relaxed) {
             return false;

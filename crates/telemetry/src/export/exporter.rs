@@ -43,7 +43,6 @@ impl Exporter {
         let sent = self
             .runtime
             .spawn(async move { sender.export(&stats, request, count).await });
-        // Fails only if the runtime has ended.
         let _ = sent.await;
         Ok(())
     }

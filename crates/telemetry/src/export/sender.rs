@@ -60,7 +60,7 @@ impl Sender {
         }
     }
 
-    /// Sends a request, and retries. The timeout covers all attempts.
+    /// The timeout covers all attempts.
     async fn send(&self, request: Bytes) -> Result<Option<Rejected>, Failed> {
         let deadline = Instant::now() + self.timeout;
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);

@@ -12,7 +12,7 @@ use super::{ExportStats, Sender};
 use crate::config::Traces;
 use crate::otlp::{self, Envelope};
 
-/// A batch of this many bytes is sent at once. Collectors accept 4 MiB per request.
+/// Collectors accept 4 MiB per request.
 const FULL: usize = 2 * 1024 * 1024;
 
 #[derive(Debug)]
@@ -37,7 +37,6 @@ struct PendingSpans {
     open: Batch,
 }
 
-/// Concatenated spans, as [`Envelope::request`] expects them.
 #[derive(Debug, Default)]
 struct Batch {
     bytes: Vec<u8>,
@@ -72,7 +71,7 @@ impl Spans {
         }
     }
 
-    /// Reserves a place in the queue for [`add`](Self::add). If the queue is full, counts a loss.
+    /// If the queue is full, counts a loss.
     pub(crate) fn admit(&self) -> bool {
         self.queue.stats.admit()
     }
@@ -96,7 +95,7 @@ impl Spans {
         }
     }
 
-    /// Sends the waiting spans. Blocks for at most `within`, after which unsent spans are lost.
+    /// Blocks for at most `within`, after which unsent spans are lost.
     pub(crate) fn shut_down(&self, within: Duration) {
         self.queue.stats.close();
         let (ended, wait) = mpsc::channel();

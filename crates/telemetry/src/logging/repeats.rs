@@ -116,7 +116,7 @@ impl Repeats {
         false
     }
 
-    /// Starts a thread that reports suppressed lines even if no further line comes.
+    /// Reports suppressed lines even if no further line comes.
     fn start_reporting(self: &Arc<Self>) {
         let this = Arc::clone(self);
         let spawned = thread::Builder::new()
@@ -128,7 +128,6 @@ impl Repeats {
                 }
             });
         if spawned.is_err() {
-            // If the thread cannot start, the next suppressed line tries again.
             self.counted.lock().is_reporting = false;
         }
     }

@@ -15,7 +15,6 @@ pub trait Label {
     fn pair(given: Self::Given<'_>) -> Pair;
 }
 
-/// A value that is read at collection.
 pub(super) trait Measured {
     fn float(self) -> Option<f64>;
 }

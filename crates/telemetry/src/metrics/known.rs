@@ -68,7 +68,7 @@ fn names_of(kind: NameKind) -> &'static RwLock<Names> {
     &NAMES[kind as usize]
 }
 
-/// Returns the known copy of a name, or a new copy that is never freed.
+/// A new copy is never freed.
 fn kept(known: &Names, name: &str) -> &'static str {
     let copy = || &*Box::leak(Box::<str>::from(name));
     known.get(name).copied().unwrap_or_else(copy)

@@ -30,7 +30,7 @@ impl fmt::Debug for Source {
 
 impl Source {
     pub(super) fn read(&self, mut to: impl FnMut(f64, &[KeyValue])) {
-        // Calls the callbacks without the lock, because they may be slow or register further ones.
+        // The callbacks may be slow or register further ones.
         let readers: Vec<Arc<Read>> = (self.0.lock().readers.iter())
             .map(|(_, read)| Arc::clone(read))
             .collect();
@@ -96,7 +96,7 @@ impl Drop for Registration {
         else {
             return;
         };
-        // Drops the callbacks without the lock, because one may own another registration.
+        // One callback may own another registration.
         let gone: Vec<_> = (readers.lock().readers)
             .extract_if(.., |(other, _)| *other == id)
             .collect();

@@ -33,7 +33,6 @@ fn write(to: &mut Vec<u8>, context: &TraceContext, span: &SpanData, ended: Syste
     time(to, 8, ended);
     attributes(to, 9, &span.attributes);
     number(to, 10, span.dropped_attributes.into());
-    // An empty vector does not allocate.
     let mut nested = Vec::new();
     for event in &span.events {
         nested.clear();

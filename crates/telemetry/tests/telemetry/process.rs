@@ -9,7 +9,7 @@ use shoal_telemetry::logging::{Format, Logging};
 
 const INSIDE: &str = "SHOAL_TELEMETRY_TEST";
 
-/// Runs `body` in a new process, which calls the test `name` again. Returns its output, or `None` inside of it.
+/// Calls the test `name` again in a new process. Returns its output, or `None` inside of it.
 pub(crate) fn alone(name: &str, body: impl FnOnce()) -> Option<Output> {
     alone_with(name, &[], body)
 }
@@ -63,7 +63,7 @@ pub(crate) fn json() -> Logging {
     }
 }
 
-/// A time limit that neither an export nor the shutdown of telemetry reaches, unless it hangs.
+/// No export and no shutdown of telemetry takes this long, unless it hangs.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 pub(crate) fn threads() -> usize {

@@ -22,7 +22,6 @@ fn arrive_over_grpc() {
 fn arrive_over_http() {
     alone("spans::arrive_over_http", || {
         let collector = Collector::start(Protocol::Http);
-        // A trailing slash must not matter.
         let telemetry = telemetry(format!("{}/", collector.endpoint), Protocol::Http);
         check(&collector, telemetry);
     });
@@ -164,7 +163,6 @@ fn do_not_carry_more_than_they_may() {
         }
         span.end();
         guard.shutdown(LONG);
-        // The text is cut between two characters.
         let limit = attributes::LONGEST_TEXT - 1;
         let span = collector.span(&long[..limit]);
         assert_eq!(texts(&span.attributes)["mcp.resource.uri"].len(), limit);

@@ -10,7 +10,7 @@ use crate::refused;
 
 pub(super) const DATE: &str = "a number of seconds since 1970";
 
-/// Finds a claim that is not `null`. A dotted name that is no claim is a path into objects.
+/// Leaves out `null`. A dotted name that is no claim is a path into objects.
 pub(super) fn find<'c>(claims: &'c Map<String, Value>, claim: &str) -> Option<&'c Value> {
     if let Some(value) = claims.get(claim) {
         return (!value.is_null()).then_some(value);

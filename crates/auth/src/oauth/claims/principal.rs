@@ -5,12 +5,11 @@ use super::lookup::{find, name};
 use crate::config::CLIENT_CLAIMS;
 use crate::refused;
 
-/// Maximum bytes of a principal's name.
 const LONGEST: usize = 512;
 /// Claims that a user's login adds. A token with one of them is not its client's own.
 const LOGIN_CLAIMS: [&str; 3] = ["sid", "session_state", "auth_time"];
 
-/// Reads the principal from the first claim in `by` that the token has. `qualifier` goes before the name.
+/// Takes the first claim in `by` that the token has. `qualifier` goes before the name.
 pub(super) fn of(
     claims: &Map<String, Value>,
     by: &[String],
