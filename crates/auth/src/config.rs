@@ -22,7 +22,7 @@ pub(crate) use check::{asked_url, public_url};
 pub(crate) use identifier::{canonical, same};
 pub use issuer::{AskedTokens, Introspection, Issuer, IssuerKind, Protocol, SigningAlgorithm};
 pub(crate) use kinds::CLIENT_CLAIMS;
-pub(crate) use resolved::{Asked, ResolvedIssuer};
+pub(crate) use resolved::{ResolvedIntrospection, ResolvedIssuer};
 
 settings! {
     /// How Shoal authenticates callers.

@@ -29,12 +29,12 @@ use tokio_util::task::AbortOnDropHandle;
 pub struct AuthorizationServer {
     /// This server's issuer identifier.
     pub issuer: String,
-    shared: Arc<Shared>,
+    shared: Arc<IssuerState>,
     _task: AbortOnDropHandle<()>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct IssuerState {
     issuer: Mutex<String>,
     keys: Mutex<String>,
     is_down: Mutex<bool>,
@@ -82,7 +82,7 @@ impl AuthorizationServer {
     pub async fn start(keys: &[&SigningKey]) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let issuer = format!("http://{}", listener.local_addr().unwrap());
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(IssuerState::default());
         (*shared.issuer.lock()).clone_from(&issuer);
         let router = Router::new().fallback(answer).with_state(shared.clone());
         let serving = async move { axum::serve(listener, router).await.unwrap() };
@@ -166,7 +166,7 @@ impl AuthorizationServer {
 }
 
 async fn answer(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<IssuerState>>,
     at: Uri,
     headers: HeaderMap,
     body: Bytes,
@@ -194,7 +194,7 @@ async fn answer(
     }
 }
 
-fn metadata(shared: &Shared) -> Response {
+fn metadata(shared: &IssuerState) -> Response {
     if *shared.is_down.lock() {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
@@ -207,7 +207,7 @@ fn metadata(shared: &Shared) -> Response {
     axum::Json(metadata).into_response()
 }
 
-fn jwks(shared: &Shared) -> Response {
+fn jwks(shared: &IssuerState) -> Response {
     shared.fetches.fetch_add(1, Ordering::SeqCst);
     if *shared.is_down.lock() {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
@@ -215,7 +215,7 @@ fn jwks(shared: &Shared) -> Response {
     shared.keys.lock().clone().into_response()
 }
 
-fn token_info(shared: &Shared, form: &[u8]) -> Response {
+fn token_info(shared: &IssuerState, form: &[u8]) -> Response {
     shared.introspections.fetch_add(1, Ordering::SeqCst);
     let token = of_form(form, "access_token");
     let known = shared.tokens.lock().get(&token).cloned();
@@ -234,7 +234,7 @@ fn of_form(form: &[u8], member: &str) -> String {
         .unwrap_or_default()
 }
 
-async fn introspect(shared: &Shared, headers: &HeaderMap, form: &[u8]) -> Response {
+async fn introspect(shared: &IssuerState, headers: &HeaderMap, form: &[u8]) -> Response {
     shared.introspections.fetch_add(1, Ordering::SeqCst);
     if *shared.is_down.lock() {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
@@ -273,10 +273,10 @@ pub fn now() -> u64 {
 /// A signing key.
 pub struct SigningKey {
     kid: String,
-    pair: Pair,
+    pair: IssuerKeyPair,
 }
 
-enum Pair {
+enum IssuerKeyPair {
     Es256(Box<EcdsaKeyPair>),
     Ed25519(Box<Ed25519KeyPair>),
     Rs256(Box<RsaKeyPair>),
@@ -286,33 +286,33 @@ impl SigningKey {
     /// Generates a P-256 key.
     pub fn es256(kid: &str) -> Self {
         let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
-        Self::of(kid, Pair::Es256(Box::new(pair)))
+        Self::of(kid, IssuerKeyPair::Es256(Box::new(pair)))
     }
 
     /// Generates an Ed25519 key.
     pub fn ed25519(kid: &str) -> Self {
         Self::of(
             kid,
-            Pair::Ed25519(Box::new(Ed25519KeyPair::generate().unwrap())),
+            IssuerKeyPair::Ed25519(Box::new(Ed25519KeyPair::generate().unwrap())),
         )
     }
 
     /// Generates an RSA key.
     pub fn rs256(kid: &str) -> Self {
         let pair = RsaKeyPair::generate(KeySize::Rsa2048).unwrap();
-        Self::of(kid, Pair::Rs256(Box::new(pair)))
+        Self::of(kid, IssuerKeyPair::Rs256(Box::new(pair)))
     }
 
-    fn of(kid: &str, pair: Pair) -> Self {
+    fn of(kid: &str, pair: IssuerKeyPair) -> Self {
         let kid = kid.to_owned();
         Self { kid, pair }
     }
 
     fn algorithm(&self) -> &'static str {
         match self.pair {
-            Pair::Es256(_) => "ES256",
-            Pair::Ed25519(_) => "EdDSA",
-            Pair::Rs256(_) => "RS256",
+            IssuerKeyPair::Es256(_) => "ES256",
+            IssuerKeyPair::Ed25519(_) => "EdDSA",
+            IssuerKeyPair::Rs256(_) => "RS256",
         }
     }
 
@@ -328,14 +328,14 @@ impl SigningKey {
     fn bare_jwk(&self) -> Value {
         let text = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
         match &self.pair {
-            Pair::Es256(pair) => {
+            IssuerKeyPair::Es256(pair) => {
                 let (x, y) = pair.public_key().as_ref()[1..].split_at(32);
                 json!({ "crv": "P-256", "kty": "EC", "x": text(x), "y": text(y) })
             }
-            Pair::Ed25519(pair) => {
+            IssuerKeyPair::Ed25519(pair) => {
                 json!({ "crv": "Ed25519", "kty": "OKP", "x": text(pair.public_key().as_ref()) })
             }
-            Pair::Rs256(pair) => {
+            IssuerKeyPair::Rs256(pair) => {
                 let key = pair.public_key();
                 let n = text(key.modulus().big_endian_without_leading_zero());
                 let e = text(key.exponent().big_endian_without_leading_zero());
@@ -360,12 +360,12 @@ impl SigningKey {
         let signed = unsigned(header, claims);
         let random = SystemRandom::new();
         let signature = match &self.pair {
-            Pair::Es256(pair) => {
+            IssuerKeyPair::Es256(pair) => {
                 let signature = pair.sign(&random, signed.as_bytes()).unwrap();
                 signature.as_ref().to_vec()
             }
-            Pair::Ed25519(pair) => pair.sign(signed.as_bytes()).as_ref().to_vec(),
-            Pair::Rs256(pair) => {
+            IssuerKeyPair::Ed25519(pair) => pair.sign(signed.as_bytes()).as_ref().to_vec(),
+            IssuerKeyPair::Rs256(pair) => {
                 let mut signature = vec![0; pair.public_modulus_len()];
                 let made = pair.sign(
                     &RSA_PKCS1_SHA256,

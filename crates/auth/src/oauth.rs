@@ -37,16 +37,18 @@ use shoal_ports::{
 use tokio::time::Instant;
 
 use self::cache::VerifiedTokens;
-use self::claims::{ClaimRules, Told, Verified};
+use self::claims::{BindingSource, ClaimRules, Verified};
 use self::dpop::Possession;
 use self::http::HttpAsker;
 use self::introspection::Introspector;
 use self::jws::Jws;
-use self::key_source::{KeyConfig, KeySource, Known, NoKeys};
+use self::key_source::{KeyConfig, KeySource, KnownKeys, NoKeys};
 use self::keys::Candidates;
-use self::resource::Resource;
+use self::resource::ProtectedResource;
 use self::scopes::Scopes;
-use crate::config::{Asked, Auth, Issuer, ResolvedIssuer, SigningAlgorithm, public_url};
+use crate::config::{
+    Auth, Issuer, ResolvedIntrospection, ResolvedIssuer, SigningAlgorithm, public_url,
+};
 use crate::refused;
 
 const AWAY: AuthError = AuthError::Unavailable {
@@ -62,7 +64,7 @@ pub struct OAuth {
     tokens: Arc<AccessTokens>,
     token_bytes: usize,
     possession: Possession,
-    resource: Resource,
+    resource: ProtectedResource,
 }
 
 struct AccessTokens {
@@ -106,7 +108,7 @@ impl OAuth {
         let resolved = auth.issuers.iter().map(|one| one.resolved(&auth.resource));
         let resolved = resolved.collect::<Result<Vec<_>, _>>()?;
         let servers: Vec<&str> = resolved.iter().map(|one| one.server.as_str()).collect();
-        let described = Resource::new(auth, &servers, &resource, path);
+        let described = ProtectedResource::new(auth, &servers, &resource, path);
         let scopes = Arc::new(Scopes::new(auth));
         let verified = Arc::new(VerifiedTokens::new(auth.cached_bytes));
         let issuers = auth.issuers.iter().zip(resolved);
@@ -182,7 +184,7 @@ impl AccessTokens {
             let asked = asked.ok_or_else(|| fault(not_signed(token)))?;
             return asked.ask(token, digest, None).await;
         };
-        let named: Named = jws
+        let named: IssuerClaim = jws
             .read()
             .ok_or_else(|| fault(refused::token("a JWT whose claims are not a JSON object")))?;
         let iss = named
@@ -218,7 +220,7 @@ impl AccessTokens {
         })?;
         expect_access_token(&jws).map_err(fault)?;
         expect_signature(&jws, algorithm, keys, issuer.rules.tenant(iss)).await?;
-        let verified = issuer.rules.read(jws.payload(), Told::ByToken);
+        let verified = issuer.rules.read(jws.payload(), BindingSource::ByToken);
         let verified = verified.map_err(fault)?;
         self.verified.keep(digest, verified.clone());
         Ok(verified)
@@ -226,7 +228,7 @@ impl AccessTokens {
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct IssuerClaim {
     #[serde(default)]
     iss: Option<Value>,
 }
@@ -316,7 +318,9 @@ impl TrustedIssuer {
             scopes.clone(),
         ));
         let asked = resolved.asked.clone();
-        let takes_opaque = asked.as_ref().is_some_and(Asked::takes_opaque);
+        let takes_opaque = asked
+            .as_ref()
+            .is_some_and(ResolvedIntrospection::takes_opaque);
         let keys = asked
             .as_ref()
             .is_none_or(|asked| !asked.takes_jwts())
@@ -347,11 +351,11 @@ impl TrustedIssuer {
     }
 
     fn report(&self) -> IssuerReport {
-        let known: Option<Known> = self.keys.as_ref().map(KeySource::known);
-        let age = known.as_ref().and_then(Known::age);
+        let known: Option<KnownKeys> = self.keys.as_ref().map(KeySource::known);
+        let age = known.as_ref().and_then(KnownKeys::age);
         IssuerReport {
             issuer: self.name.clone(),
-            keys: known.as_ref().map(Known::count),
+            keys: known.as_ref().map(KnownKeys::count),
             age_seconds: age.map(|age| age.as_secs()),
             trouble: known.and_then(|known| known.trouble),
         }

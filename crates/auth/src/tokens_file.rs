@@ -20,7 +20,7 @@ pub(crate) type Principals = HashMap<TokenHash, Principal>;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Document {
+struct TokensDocument {
     /// Required, because an empty file must not revoke all tokens.
     tokens: Vec<Token>,
 }
@@ -90,7 +90,7 @@ fn read(file: &Path) -> Result<Principals, String> {
     let text = read_text(file, LONGEST)
         .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
     // The original error quotes the line, which may hold a token.
-    let document: Document = toml::from_str(&text).map_err(|error| {
+    let document: TokensDocument = toml::from_str(&text).map_err(|error| {
         let before = error.span().and_then(|span| text.get(..span.start));
         let line = before.map_or(1, |before| before.matches('\n').count() + 1);
         format!(

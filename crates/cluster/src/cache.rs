@@ -10,14 +10,14 @@ const LOOKS: u32 = 8;
 /// A bounded LRU cache of session owners. Entries may be outdated. Without [`forget_old`](Self::forget_old), many
 /// short sessions would fill the cache.
 pub(crate) struct OwnerCache {
-    owners: Cache<SessionId, Remembered>,
+    owners: Cache<SessionId, RememberedOwner>,
     believed_for: Duration,
     kept_for: Duration,
     next_look: Mutex<Instant>,
 }
 
 #[derive(Clone)]
-struct Remembered {
+struct RememberedOwner {
     owner: NodeId,
     since: Instant,
 }
@@ -35,7 +35,7 @@ impl OwnerCache {
     }
 
     pub(crate) fn fresh(&self, session: &SessionId) -> Option<NodeId> {
-        let Remembered { owner, since } = self.owners.get(session)?;
+        let RememberedOwner { owner, since } = self.owners.get(session)?;
         (since.elapsed() < self.believed_for).then_some(owner)
     }
 
@@ -47,7 +47,7 @@ impl OwnerCache {
     pub(crate) fn insert(&self, session: &SessionId, owner: NodeId) {
         let since = Instant::now();
         self.owners
-            .insert(session.clone(), Remembered { owner, since });
+            .insert(session.clone(), RememberedOwner { owner, since });
         self.forget_old(since);
     }
 

@@ -8,16 +8,16 @@ use crate::status::{PauseStatus, RoutingStatus};
 
 #[derive(Debug)]
 pub(crate) struct RoutingCounters {
-    pub(crate) redelivered: Counter,
-    pub(crate) reattached: Counter,
-    pub(crate) lost_streams: Counter,
-    pub(crate) relayed: Counter,
-    pub(crate) given_up: Counter,
+    pub(crate) redelivered: MeteredCounter,
+    pub(crate) reattached: MeteredCounter,
+    pub(crate) lost_streams: MeteredCounter,
+    pub(crate) relayed: MeteredCounter,
+    pub(crate) given_up: MeteredCounter,
     pub(crate) takeovers: PauseTimes,
 }
 
 #[derive(Debug)]
-pub(crate) struct Counter {
+pub(crate) struct MeteredCounter {
     count: AtomicU64,
     metric: fn(&Metrics),
 }
@@ -31,11 +31,11 @@ pub(crate) struct PauseTimes {
 impl Default for RoutingCounters {
     fn default() -> Self {
         Self {
-            redelivered: Counter::of(|all| all.nodes.redelivered()),
-            reattached: Counter::of(|all| all.routes.reattached()),
-            lost_streams: Counter::of(|all| all.routes.lost_stream()),
-            relayed: Counter::of(|all| all.routes.relayed()),
-            given_up: Counter::of(|all| all.routes.given_up()),
+            redelivered: MeteredCounter::of(|all| all.nodes.redelivered()),
+            reattached: MeteredCounter::of(|all| all.routes.reattached()),
+            lost_streams: MeteredCounter::of(|all| all.routes.lost_stream()),
+            relayed: MeteredCounter::of(|all| all.routes.relayed()),
+            given_up: MeteredCounter::of(|all| all.routes.given_up()),
             takeovers: PauseTimes::default(),
         }
     }
@@ -55,7 +55,7 @@ impl RoutingCounters {
     }
 }
 
-impl Counter {
+impl MeteredCounter {
     fn of(metric: fn(&Metrics)) -> Self {
         Self {
             count: AtomicU64::new(0),

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::lease::{Certainty, LeaseClock};
-use self::pools::Memory;
+use self::pools::PoolMemory;
 pub use self::pools::{PoolsElsewhere, PoolsHere};
 use crate::config::MembersConfig;
 use crate::peers::Peers;
@@ -71,7 +71,7 @@ struct MembersInner {
     me: Mutex<NodeInfo>,
     id: NodeId,
     load: OnceLock<Box<dyn Fn() -> NodeLoad + Send + Sync>>,
-    pools: Memory,
+    pools: PoolMemory,
     directory: Arc<dyn Directory>,
     membership: Arc<dyn Membership>,
     bus: Arc<dyn ClusterBus>,
@@ -124,7 +124,7 @@ impl Members {
             announced: watch::Sender::default(),
             me: Mutex::new(me),
             load: OnceLock::new(),
-            pools: Memory::default(),
+            pools: PoolMemory::default(),
             directory: Arc::clone(&store.directory),
             membership: Arc::clone(&store.membership),
             bus: Arc::clone(&store.bus),

@@ -30,7 +30,7 @@ pub struct PeerGateways {
     pub relay: Arc<dyn SessionGateway>,
 }
 
-pub(crate) struct Peer {
+pub(crate) struct PeerNode {
     /// `None` for this node itself.
     pub(crate) gateways: Option<PeerGateways>,
     /// Sessions that this node placed on the peer since the peer's last announcement.
@@ -47,7 +47,7 @@ pub(crate) struct Peer {
 /// How long callers share a probe's result: many ask at once when a link breaks.
 const LOOKED_FOR: Duration = Duration::from_millis(100);
 
-impl Peer {
+impl PeerNode {
     pub(crate) fn new(gateways: Option<PeerGateways>) -> Self {
         Self {
             gateways,
@@ -126,11 +126,11 @@ mod tests {
 
     use shoal_rpc::Sight;
 
-    use super::{LOOKED_FOR, Peer};
+    use super::{LOOKED_FOR, PeerNode};
 
     #[tokio::test(start_paused = true)]
     async fn suspicion_fades() {
-        let peer = Peer::new(None);
+        let peer = PeerNode::new(None);
         let second = Duration::from_secs(1);
         assert!(!peer.is_suspect(second));
         peer.broke();
@@ -144,7 +144,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn those_who_ask_together_look_once() {
-        let (peer, second) = (Peer::new(None), Duration::from_secs(1));
+        let (peer, second) = (PeerNode::new(None), Duration::from_secs(1));
         let looks = AtomicUsize::new(0);
         let look = |sight: Sight| {
             let looks = &looks;
@@ -167,7 +167,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_was_gone_stays_so_while_nothing_is_known_for_as_long_as_that_is_remembered() {
-        let (peer, second) = (Peer::new(None), Duration::from_secs(1));
+        let (peer, second) = (PeerNode::new(None), Duration::from_secs(1));
         let look = |sight: Sight| peer.is_gone(async move { sight }, second);
         assert!(!look(Sight::Unknown).await, "it has never been seen to be");
         tokio::time::advance(LOOKED_FOR).await;

@@ -14,7 +14,7 @@ use crate::config::{MembersConfig, RoutingConfig};
 use crate::members::roster::{CLOSELY, look_every as look};
 use crate::peers::{PeerGateways, Peers};
 use crate::testing::Nowhere;
-use crate::view::{Rules, View};
+use crate::view::{PresenceRules, View};
 use crate::{placement, rendezvous};
 
 /// An edge that places sessions like a real one, on the caller's clock.
@@ -39,7 +39,7 @@ impl Placer {
 
     /// Takes the list that the edge reads at `at` after its start. Times must not decrease.
     pub fn hear(&mut self, listed: Vec<NodeInfo>, at: Duration) {
-        let rules = Rules {
+        let rules = PresenceRules {
             now: self.begun + at,
             keep_missing: self.config.keep_missing,
             announced_every: self.config.lease / crate::members::BEATS,

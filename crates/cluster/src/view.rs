@@ -6,7 +6,7 @@ use std::time::Duration;
 use shoal_ports::{NodeId, NodeInfo, NodeTag, SessionId};
 use tokio::time::Instant;
 
-use crate::peers::{Peer, Peers};
+use crate::peers::{PeerNode, Peers};
 use crate::rendezvous;
 
 /// An immutable view of the nodes, including this one.
@@ -24,10 +24,10 @@ pub struct Node {
     tag: NodeTag,
     missing_since: Option<Instant>,
     counted_since: Instant,
-    pub(crate) peer: Arc<Peer>,
+    pub(crate) peer: Arc<PeerNode>,
 }
 
-pub(crate) struct Rules<'a> {
+pub(crate) struct PresenceRules<'a> {
     pub(crate) now: Instant,
     pub(crate) keep_missing: Duration,
     pub(crate) announced_every: Duration,
@@ -35,7 +35,7 @@ pub(crate) struct Rules<'a> {
 }
 
 impl Node {
-    fn new(info: NodeInfo, peer: Arc<Peer>, now: Instant) -> Self {
+    fn new(info: NodeInfo, peer: Arc<PeerNode>, now: Instant) -> Self {
         Self {
             tag: info.id.tag(),
             info,
@@ -72,7 +72,7 @@ impl Node {
 
     /// Sessions that this node placed on the announced node count until the announced numbers include them, for at
     /// most one interval of announcements.
-    fn announced(&self, info: NodeInfo, rules: &Rules<'_>) -> Self {
+    fn announced(&self, info: NodeInfo, rules: &PresenceRules<'_>) -> Self {
         let told = info != self.info;
         let counted = rules.now.duration_since(self.counted_since) >= rules.announced_every;
         if told || counted {
@@ -91,7 +91,7 @@ impl Node {
         }
     }
 
-    fn missed(&self, rules: &Rules<'_>) -> Option<Self> {
+    fn missed(&self, rules: &PresenceRules<'_>) -> Option<Self> {
         let since = self.missing_since.unwrap_or(rules.now);
         let stays = rules.now.duration_since(since) < rules.keep_missing;
         stays.then(|| Self {
@@ -105,7 +105,7 @@ impl View {
     pub(crate) fn alone(me: NodeInfo) -> Self {
         Self {
             me: me.id.clone(),
-            nodes: vec![Node::new(me, Arc::new(Peer::new(None)), Instant::now())],
+            nodes: vec![Node::new(me, Arc::new(PeerNode::new(None)), Instant::now())],
             generation: 0,
         }
     }
@@ -147,7 +147,12 @@ impl View {
     }
 
     /// In the new view, `me` replaces this node's entry.
-    pub(crate) fn refreshed(&self, listed: Vec<NodeInfo>, me: NodeInfo, rules: &Rules<'_>) -> Self {
+    pub(crate) fn refreshed(
+        &self,
+        listed: Vec<NodeInfo>,
+        me: NodeInfo,
+        rules: &PresenceRules<'_>,
+    ) -> Self {
         let mut before: HashMap<&NodeId, &Node> = self
             .nodes
             .iter()
@@ -173,9 +178,9 @@ impl View {
         }
     }
 
-    fn meet(&self, info: &NodeInfo, peers: &dyn Peers) -> Arc<Peer> {
+    fn meet(&self, info: &NodeInfo, peers: &dyn Peers) -> Arc<PeerNode> {
         let gateways = (info.id != self.me && info.session).then(|| peers.connect(info));
-        Arc::new(Peer::new(gateways))
+        Arc::new(PeerNode::new(gateways))
     }
 
     fn places(&self, nodes: &[Node]) -> bool {

@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use self::link::{Links, RpcLinks};
 use self::plan::Roll;
-use self::round::Round;
+use self::round::JoinRound;
 use crate::members::Members;
 
 settings! {
@@ -39,19 +39,19 @@ pub struct WorkerJoins {
     config: JoinConfig,
     link: LinkConfig,
     members: Option<Members>,
-    kept: Mutex<Vec<Kept>>,
+    kept: Mutex<Vec<KeptRound>>,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
 
-struct Kept {
-    round: Arc<Round>,
+struct KeptRound {
+    round: Arc<JoinRound>,
     stop: CancellationToken,
 }
 
 /// A handle to an [added](WorkerJoins::add) worker, which does not keep the worker linked.
 #[derive(Clone)]
-pub struct JoinedWorker(Weak<Round>);
+pub struct JoinedWorker(Weak<JoinRound>);
 
 /// A worker's link to a node, for `/status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -90,13 +90,13 @@ impl WorkerJoins {
     fn keep(&self, links: Box<dyn Links>) -> JoinedWorker {
         let members = self.members.as_ref();
         let me = members.map(|members| members.me().clone());
-        let (round, stop) = (Round::new(links), self.stop.child_token());
+        let (round, stop) = (JoinRound::new(links), self.stop.child_token());
         let joined = Arc::downgrade(&round);
         let roll = Roll::new(self.config.clone(), me);
         let told = members.map(Members::announced);
         let going = round.clone().keep(roll, told);
         (self.tasks).spawn(stop.clone().run_until_cancelled_owned(going));
-        self.kept.lock().push(Kept { round, stop });
+        self.kept.lock().push(KeptRound { round, stop });
         JoinedWorker(joined)
     }
 
@@ -115,7 +115,7 @@ impl WorkerJoins {
         });
     }
 
-    fn rounds(&self) -> Vec<Arc<Round>> {
+    fn rounds(&self) -> Vec<Arc<JoinRound>> {
         let kept = self.kept.lock();
         kept.iter().map(|kept| kept.round.clone()).collect()
     }

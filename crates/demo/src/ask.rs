@@ -23,16 +23,16 @@ pub(crate) enum Need {
 }
 
 impl Need {
-    pub(crate) fn check(self, ctx: &RequestContext<RoleServer>) -> Result<(), Refused> {
+    pub(crate) fn check(self, ctx: &RequestContext<RoleServer>) -> Result<(), AskRefusal> {
         let declared = ctx.client_capabilities().unwrap_or_default();
         if self.met_by(&declared) {
             return Ok(());
         }
         // -32021 is new in 2026-07-28. An older client would show its user only the number.
         if ctx.protocol_version() >= Some(ProtocolVersion::V_2026_07_28) {
-            Err(Refused::Protocol(self.missing()))
+            Err(AskRefusal::Protocol(self.missing()))
         } else {
-            Err(Refused::Told(format!(
+            Err(AskRefusal::Told(format!(
                 "this client does not support {}",
                 self.name()
             )))
@@ -81,12 +81,12 @@ impl Need {
 }
 
 #[derive(Debug)]
-pub(crate) enum Refused {
+pub(crate) enum AskRefusal {
     Protocol(ErrorData),
     Told(String),
 }
 
-impl From<ServiceError> for Refused {
+impl From<ServiceError> for AskRefusal {
     fn from(error: ServiceError) -> Self {
         match error {
             ServiceError::McpError(error)
@@ -102,7 +102,7 @@ impl From<ServiceError> for Refused {
     }
 }
 
-impl From<ElicitationError> for Refused {
+impl From<ElicitationError> for AskRefusal {
     fn from(error: ElicitationError) -> Self {
         match error {
             ElicitationError::Service(error) => error.into(),
@@ -111,23 +111,23 @@ impl From<ElicitationError> for Refused {
     }
 }
 
-impl From<ErrorData> for Refused {
+impl From<ErrorData> for AskRefusal {
     fn from(error: ErrorData) -> Self {
         Self::Protocol(error)
     }
 }
 
 /// For requests whose result cannot report an error.
-impl From<Refused> for ErrorData {
-    fn from(refused: Refused) -> Self {
+impl From<AskRefusal> for ErrorData {
+    fn from(refused: AskRefusal) -> Self {
         match refused {
-            Refused::Protocol(error) => error,
-            Refused::Told(text) => Self::invalid_request(text, None),
+            AskRefusal::Protocol(error) => error,
+            AskRefusal::Told(text) => Self::invalid_request(text, None),
         }
     }
 }
 
-impl IntoCallToolResult for Refused {
+impl IntoCallToolResult for AskRefusal {
     fn into_call_tool_result(self) -> Result<CallToolResponse, ErrorData> {
         match self {
             Self::Protocol(error) => Err(error),

@@ -50,11 +50,11 @@ const UNCHANGING_TTL_MS: u64 = 60_000;
 pub struct ConformanceServer {
     tools: Arc<ToolRouter<Self>>,
     prompts: Arc<PromptRouter<Self>>,
-    state: Arc<State>,
+    state: Arc<Extras>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Extras {
     extra_tool: AtomicBool,
     extra_prompt: AtomicBool,
 }

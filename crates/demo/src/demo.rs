@@ -48,11 +48,11 @@ pub struct DemoServer {
     // By default rmcp builds routers and schemas on every request.
     tools: Arc<ToolRouter<Self>>,
     prompts: Arc<PromptRouter<Self>>,
-    state: Arc<State>,
+    state: Arc<DemoState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct DemoState {
     counter: AtomicI64,
     bonus_tool: AtomicBool,
     connections: AtomicU64,

@@ -16,7 +16,7 @@ use shoal_telemetry::trace::{self, attributes};
 
 use crate::config::Config;
 
-pub(crate) struct Access(Option<Asked>);
+pub(crate) struct Access(Option<SubjectPolicy>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MayCall {
@@ -25,7 +25,7 @@ pub(crate) enum MayCall {
     OnceAgreed,
 }
 
-struct Asked {
+struct SubjectPolicy {
     policy: Arc<Policy>,
     subject: Arc<KnownSubject>,
     tells: Tells,
@@ -38,7 +38,7 @@ enum Tells {
     Denials,
 }
 
-type Named<'a> = (TargetKind, &'a str, &'a str, Option<&'a RawJson>);
+type NamedTarget<'a> = (TargetKind, &'a str, &'a str, Option<&'a RawJson>);
 
 impl Access {
     pub(crate) fn of(config: &Config, caller: &Caller) -> Self {
@@ -48,7 +48,7 @@ impl Access {
         };
         let subject = policy.subject(&subject_of(caller));
         let tells = Tells::Each;
-        Self(Some(Asked {
+        Self(Some(SubjectPolicy {
             policy,
             subject,
             tells,
@@ -58,7 +58,7 @@ impl Access {
 
     pub(crate) fn of_call(config: &Config, call: &Call) -> Self {
         let access = Self::of(config, &call.caller);
-        Self(access.0.map(|asked| Asked {
+        Self(access.0.map(|asked| SubjectPolicy {
             allows: audit::keeps(Kind::Call).then(Cell::default),
             ..asked
         }))
@@ -75,7 +75,7 @@ impl Access {
     /// Records only denials from now on, because the audit trail has the first decision.
     pub(crate) fn once_more(self) -> Self {
         let tells = Tells::Denials;
-        Self(self.0.map(|asked| Asked { tells, ..asked }))
+        Self(self.0.map(|asked| SubjectPolicy { tells, ..asked }))
     }
 
     /// Returns access for work that the rules have already allowed, or decide about later.
@@ -103,8 +103,8 @@ impl Access {
     }
 }
 
-impl Asked {
-    fn decide(&self, named: Named<'_>, catalog: u64) -> Decision {
+impl SubjectPolicy {
+    fn decide(&self, named: NamedTarget<'_>, catalog: u64) -> Decision {
         let decision = self.policy.decide(&self.subject, &target(named, catalog));
         if !decision.allowed {
             let (kind, name, ..) = named;
@@ -119,7 +119,7 @@ impl Asked {
         decision
     }
 
-    fn told(&self, named: Named<'_>, decision: Decision) {
+    fn told(&self, named: NamedTarget<'_>, decision: Decision) {
         if let Some(allows) = &self.allows {
             let rule = self.policy.rule(decision).filter(|_| decision.allowed);
             allows.set(rule.cloned());
@@ -134,7 +134,7 @@ impl Asked {
         }
     }
 
-    fn record(&self, (kind, name, pool, _): Named<'_>, decision: Decision) {
+    fn record(&self, (kind, name, pool, _): NamedTarget<'_>, decision: Decision) {
         let outcome = match (decision.allowed, decision.asks) {
             (true, false) => PolicyOutcome::Allowed,
             (true, true) => PolicyOutcome::Asked,
@@ -174,7 +174,7 @@ impl Asked {
     }
 }
 
-fn target((kind, name, pool, item): Named<'_>, catalog: u64) -> Target<'_> {
+fn target((kind, name, pool, item): NamedTarget<'_>, catalog: u64) -> Target<'_> {
     Target {
         kind,
         name,

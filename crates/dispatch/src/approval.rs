@@ -19,13 +19,13 @@ use shoal_telemetry::metrics::{ApprovalOutcome, metrics};
 use crate::audit;
 use crate::pools::View;
 
-pub(crate) use asking::Next;
-pub(crate) use retry::{Answered, AskedCall, input_required, read_retry, refused_before};
+pub(crate) use asking::AfterApproval;
+pub(crate) use retry::{AnsweredApproval, AskedCall, input_required, read_retry, refused_before};
 
 const LONGEST_NAME: usize = 200;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum ApprovalAnswer {
     Accepted,
     Declined,
     Dismissed,
@@ -33,7 +33,7 @@ pub(crate) enum Answer {
     NotPut(String),
 }
 
-impl Answer {
+impl ApprovalAnswer {
     pub(crate) fn of(said: &Outcome) -> Self {
         match said {
             Outcome::Result(result) => Self::of_result(result),
@@ -94,9 +94,9 @@ impl Answer {
 
 fn asked(call: &Call, continues: Option<CallId>, outcome: ApprovalOutcome) {
     metrics().policy.approved(outcome);
-    let subject = audit::Subject {
+    let subject = audit::AuditedCall {
         continues,
-        ..audit::Subject::of(call)
+        ..audit::AuditedCall::of(call)
     };
     audit::asked(&subject, outcome);
 }
@@ -142,14 +142,15 @@ fn unable(caller: &Caller) -> RpcError {
 mod tests {
     use shoal_protocol::{Outcome, RawJson, RpcError};
 
-    use super::Answer;
+    use super::ApprovalAnswer;
 
     #[test]
     fn only_accept_accepts() {
-        let of = |text: &'static str| Answer::of(&Outcome::Result(RawJson::from_static(text)));
-        assert_eq!(of(r#"{"action":"accept"}"#), Answer::Accepted);
-        assert_eq!(of(r#"{"action":"decline"}"#), Answer::Declined);
-        assert_eq!(of(r#"{"action":"cancel"}"#), Answer::Dismissed);
+        let of =
+            |text: &'static str| ApprovalAnswer::of(&Outcome::Result(RawJson::from_static(text)));
+        assert_eq!(of(r#"{"action":"accept"}"#), ApprovalAnswer::Accepted);
+        assert_eq!(of(r#"{"action":"decline"}"#), ApprovalAnswer::Declined);
+        assert_eq!(of(r#"{"action":"cancel"}"#), ApprovalAnswer::Dismissed);
         for text in [
             "{}",
             r#"{"action":"Accept"}"#,
@@ -157,9 +158,9 @@ mod tests {
             r#"{"content":{"action":"accept"}}"#,
             r#"["accept"]"#,
         ] {
-            assert!(matches!(of(text), Answer::NotPut(_)), "{text}");
+            assert!(matches!(of(text), ApprovalAnswer::NotPut(_)), "{text}");
         }
-        let failed = Answer::of(&Outcome::Error(RpcError::internal("no\nscreen")));
-        assert_eq!(failed, Answer::NotPut("noscreen".to_owned()));
+        let failed = ApprovalAnswer::of(&Outcome::Error(RpcError::internal("no\nscreen")));
+        assert_eq!(failed, ApprovalAnswer::NotPut("noscreen".to_owned()));
     }
 }

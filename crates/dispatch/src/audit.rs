@@ -6,7 +6,7 @@ use shoal_telemetry::audit::{self, Event, Kind, keys};
 use shoal_telemetry::metrics::{ApprovalOutcome, CountedOutcome, PolicyOutcome};
 use shoal_telemetry::trace::attributes;
 
-pub(crate) struct Subject<'a> {
+pub(crate) struct AuditedCall<'a> {
     pub(crate) id: CallId,
     pub(crate) continues: Option<CallId>,
     pub(crate) rule: Option<&'a str>,
@@ -16,7 +16,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) trace: Option<&'a TraceContext>,
 }
 
-impl<'a> Subject<'a> {
+impl<'a> AuditedCall<'a> {
     pub(crate) fn of(call: &'a Call) -> Self {
         Self {
             id: call.id,
@@ -32,7 +32,7 @@ impl<'a> Subject<'a> {
 
 /// Computes the outcome only if it is recorded.
 pub(crate) fn ended(
-    call: &Subject<'_>,
+    call: &AuditedCall<'_>,
     took: Duration,
     outcome: &CallOutcome,
     counted: impl FnOnce() -> CountedOutcome,
@@ -50,7 +50,7 @@ pub(crate) fn ended(
     });
 }
 
-pub(crate) fn left(call: &Subject<'_>, took: Duration) {
+pub(crate) fn left(call: &AuditedCall<'_>, took: Duration) {
     audit::record(Kind::Call, |event| {
         event.set(attributes::OUTCOME, "left");
         event.set(keys::DURATION, took);
@@ -58,21 +58,21 @@ pub(crate) fn left(call: &Subject<'_>, took: Duration) {
     });
 }
 
-pub(crate) fn allowed(call: &Subject<'_>) {
+pub(crate) fn allowed(call: &AuditedCall<'_>) {
     audit::record(Kind::Policy, |event| {
         event.set(attributes::OUTCOME, PolicyOutcome::Allowed.as_str());
         describe(event, call);
     });
 }
 
-pub(crate) fn asked(call: &Subject<'_>, outcome: ApprovalOutcome) {
+pub(crate) fn asked(call: &AuditedCall<'_>, outcome: ApprovalOutcome) {
     audit::record(Kind::Approval, |event| {
         event.set(attributes::OUTCOME, outcome.as_str());
         describe(event, call);
     });
 }
 
-fn describe(event: &mut Event<'_>, call: &Subject<'_>) {
+fn describe(event: &mut Event<'_>, call: &AuditedCall<'_>) {
     let caller = call.caller;
     event
         .set(keys::ENDUSER_ID, caller.principal.as_str())

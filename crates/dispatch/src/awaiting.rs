@@ -8,16 +8,16 @@ use parking_lot::Mutex;
 use shoal_ports::{CallFailure, Principal};
 
 use crate::config::ScaleToZero;
-use crate::shares::{Full, Shares};
+use crate::shares::{CheckShares, Full};
 
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
-pub(crate) struct Awaiting(Arc<Mutex<HashMap<Arc<str>, Shares>>>);
+pub(crate) struct Awaiting(Arc<Mutex<HashMap<Arc<str>, CheckShares>>>);
 
 /// Dropping the place frees it.
 pub(crate) struct AwaitingCall {
-    all: Arc<Mutex<HashMap<Arc<str>, Shares>>>,
+    all: Arc<Mutex<HashMap<Arc<str>, CheckShares>>>,
     pool: Arc<str>,
     principal: Principal,
 }
@@ -60,7 +60,7 @@ impl Awaiting {
     }
 
     pub(crate) fn of(&self, pool: &str) -> usize {
-        self.0.lock().get(pool).map_or(0, Shares::len)
+        self.0.lock().get(pool).map_or(0, CheckShares::len)
     }
 }
 

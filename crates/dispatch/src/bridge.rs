@@ -19,11 +19,11 @@ use std::sync::Arc;
 use shoal_ports::{CallControl, CallEvent, CallEvents, CallFailure, CallOutcome, RunningCall};
 
 pub(crate) use allowance::Allowance;
-pub(crate) use input::Given;
+pub(crate) use input::GivenAnswers;
 pub(crate) use legacy::{LegacyBridge, Purpose};
 pub(crate) use modern::{ModernBridge, answered_before};
 pub(crate) use parking::ParkingLot;
-pub(crate) use request::Modern;
+pub(crate) use request::ModernRequest;
 pub(crate) use result::complete;
 pub(crate) use retry::{Continued, continued, may_continue};
 

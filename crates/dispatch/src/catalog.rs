@@ -33,19 +33,19 @@ use foldhash::fast::RandomState;
 use shoal_protocol::{Method, RawJson};
 
 pub(crate) use budget::Budget;
-pub(crate) use checker::Verdict;
+pub(crate) use checker::ArgumentVerdict;
 pub(crate) use compiled::CompiledPool;
 pub use conflict::{Conflict, Degraded, ItemKind};
 use extensions::ExtensionPool;
 pub(crate) use keepers::{AgreedNames, Keepers, contested};
-use lists::List;
+use lists::CatalogList;
 pub(crate) use merge::Audience;
-pub(crate) use pages::Pages;
+pub(crate) use pages::CatalogPages;
 use resource_filter::ResourceFilter;
 use resource_uri::ResourceUri;
 pub use rules::{MethodRules, PromptRules, ResourceRules, ToolHints, ToolRules};
 use template::UriTemplate;
-pub(crate) use tool::Tool;
+pub(crate) use tool::CatalogTool;
 
 use crate::access::Access;
 use crate::shape::Shaping;
@@ -80,7 +80,7 @@ pub(crate) struct Catalog {
     completes: bool,
     extension_pools: Vec<ExtensionPool>,
     pub(crate) requires_tasks: bool,
-    lists: Lists,
+    lists: CatalogLists,
     /// Digests of the lists, equal on every node whose pools offer the same.
     pub(crate) versions: [u64; 3],
     pub(crate) conflicts: Vec<Conflict>,
@@ -94,7 +94,7 @@ pub(crate) struct Catalog {
 #[derive(Clone, Debug)]
 pub(crate) struct OfferedTool {
     pub(crate) pool: Arc<str>,
-    pub(crate) tool: Arc<Tool>,
+    pub(crate) tool: Arc<CatalogTool>,
 }
 
 #[derive(Clone, Debug)]
@@ -104,11 +104,11 @@ pub(crate) struct OfferedPrompt {
 }
 
 #[derive(Debug, Default)]
-struct Lists {
-    tools: Option<List>,
-    resources: Option<List>,
-    templates: Option<List>,
-    prompts: Option<List>,
+struct CatalogLists {
+    tools: Option<CatalogList>,
+    resources: Option<CatalogList>,
+    templates: Option<CatalogList>,
+    prompts: Option<CatalogList>,
 }
 
 impl Catalog {
@@ -193,7 +193,7 @@ impl Catalog {
             + conflicts.sum::<usize>()
     }
 
-    pub(crate) fn list(&self, method: &Method, access: &Access) -> Option<Arc<Pages>> {
+    pub(crate) fn list(&self, method: &Method, access: &Access) -> Option<Arc<CatalogPages>> {
         let list = match method {
             Method::ToolsList => self.lists.tools.as_ref(),
             Method::ResourcesList => self.lists.resources.as_ref(),
@@ -233,7 +233,7 @@ impl Catalog {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        let Lists {
+        let CatalogLists {
             tools,
             resources,
             templates,

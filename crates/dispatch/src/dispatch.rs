@@ -13,14 +13,14 @@ use crate::catalog::{Conflict, contested};
 use crate::config::{Config, PoolConfig};
 use crate::gauges;
 use crate::remembered::Memorable;
-use crate::shared::Shared;
+use crate::shared::DispatchState;
 use crate::status::Status;
 use crate::subscriptions::Subscriptions;
 
 /// Runs calls on any number of workers. A cheap handle.
 #[derive(Clone)]
 pub struct Dispatch {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<DispatchState>,
 }
 
 impl Dispatch {
@@ -28,7 +28,7 @@ impl Dispatch {
     /// must be the same on every node.
     pub fn new(config: Config, keys: KeyRing) -> Self {
         Self {
-            shared: Arc::new_cyclic(|own| Shared::new(config, keys, gauges::register(own))),
+            shared: Arc::new_cyclic(|own| DispatchState::new(config, keys, gauges::register(own))),
         }
     }
 
@@ -190,7 +190,7 @@ impl Dispatch {
 
     /// Returns the state for operators.
     pub fn status(&self) -> Status {
-        let Shared {
+        let DispatchState {
             lot, subscriptions, ..
         } = &*self.shared;
         Status::of(

@@ -18,13 +18,13 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 
 use crate::access::Access;
-use crate::approval::Next;
+use crate::approval::AfterApproval;
 use crate::asker::Asker;
 use crate::bridge::instead;
 use crate::catalog::OfferedTool;
 use crate::coerce;
 use crate::dispatch::Dispatch;
-use crate::pools::{Member, View, Wanted};
+use crate::pools::{PoolMember, View, WantedWorker};
 use crate::route::unknown_resource;
 use crate::start::Resumed;
 use crate::subscriptions::Subscriptions;
@@ -116,12 +116,12 @@ impl Dispatcher for Dispatch {
 
     fn takes(&self, worker: &WorkerId, plan: &CallPlan) -> bool {
         let view = self.shared.view();
-        let wanted = Wanted {
+        let wanted = WantedWorker {
             tool: plan.route.as_ref().and_then(|route| route.tool.as_deref()),
             key: None,
             by: Some((Asker::from(&plan.call.caller), &plan.call.method)),
         };
-        let is_let_in = |member: &Member| member.enter(&wanted) || wanted.is_anybodys();
+        let is_let_in = |member: &PoolMember| member.enter(&wanted) || wanted.is_anybodys();
         let member = view.member(worker);
         member.is_some_and(|member| member.is_reachable() && is_let_in(member))
     }
@@ -139,7 +139,7 @@ impl Dispatcher for Dispatch {
             plan.call.caller.revision.era(),
             &plan.route,
         ) {
-            let next = Next::Planned(route.clone(), plan.worker.clone());
+            let next = AfterApproval::Planned(route.clone(), plan.worker.clone());
             return at_once(Ok(self.ask_first(plan.call.clone(), &route.pool, next)));
         }
         let (dispatch, plan) = (self.clone(), plan.clone());

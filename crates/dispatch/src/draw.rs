@@ -15,7 +15,7 @@ use crate::placing::Wish;
 use crate::pools::View;
 use crate::route::repeat_of;
 
-struct Item<'v> {
+struct DrawnItem<'v> {
     pool: &'v Arc<str>,
     tool: Option<&'v str>,
     repeat: Repeat,
@@ -67,7 +67,7 @@ impl Dispatch {
     }
 }
 
-fn item<'v>(view: &'v View, request: &Request) -> Option<Item<'v>> {
+fn item<'v>(view: &'v View, request: &Request) -> Option<DrawnItem<'v>> {
     let member = |name: &str| request.params.as_ref()?.member(name)?.string();
     if request.method == Method::ToolsCall {
         let offered = view.catalog.tool(&member("name")?)?;
@@ -78,7 +78,7 @@ fn item<'v>(view: &'v View, request: &Request) -> Option<Item<'v>> {
             &tool.name,
             tool.hints.safe_to_repeat(),
         );
-        return Some(Item {
+        return Some(DrawnItem {
             pool,
             tool: Some(&*tool.name),
             repeat,
@@ -86,7 +86,7 @@ fn item<'v>(view: &'v View, request: &Request) -> Option<Item<'v>> {
     }
     let (method, name, uri) = (request.method.as_str(), member("name"), member("uri"));
     let pool = (view.catalog).extension(method, name.as_deref(), uri.as_deref())?;
-    Some(Item {
+    Some(DrawnItem {
         pool,
         tool: None,
         repeat: repeat_of(&view.settings, pool, method, false),

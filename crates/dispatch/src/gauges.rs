@@ -5,11 +5,11 @@ use std::sync::Weak;
 
 use shoal_telemetry::metrics::{self, EntryKind, Registration, WorkerState, metrics};
 
-use crate::pools::{CircuitState, Member};
-use crate::shared::Shared;
+use crate::pools::{CircuitState, PoolMember};
+use crate::shared::DispatchState;
 
 /// The gauges report until the registrations are dropped.
-pub(crate) fn register(shared: &Weak<Shared>) -> [Registration; 6] {
+pub(crate) fn register(shared: &Weak<DispatchState>) -> [Registration; 6] {
     let (pools, catalog) = (&metrics().pools, &metrics().catalog);
     let of = || shared.clone();
     let [running, awaiting, workers, circuits, entries, conflicts] = std::array::from_fn(|_| of());
@@ -30,7 +30,7 @@ pub(crate) fn register(shared: &Weak<Shared>) -> [Registration; 6] {
     ]
 }
 
-fn in_flight(shared: &Weak<Shared>, report: &mut dyn FnMut(&str, u64)) {
+fn in_flight(shared: &Weak<DispatchState>, report: &mut dyn FnMut(&str, u64)) {
     let Some(shared) = shared.upgrade() else {
         return;
     };
@@ -46,7 +46,7 @@ fn in_flight(shared: &Weak<Shared>, report: &mut dyn FnMut(&str, u64)) {
     }
 }
 
-fn await_workers(shared: &Weak<Shared>, report: &mut dyn FnMut(&str, u64)) {
+fn await_workers(shared: &Weak<DispatchState>, report: &mut dyn FnMut(&str, u64)) {
     let Some(shared) = shared.upgrade() else {
         return;
     };
@@ -56,8 +56,8 @@ fn await_workers(shared: &Weak<Shared>, report: &mut dyn FnMut(&str, u64)) {
 }
 
 fn count<L: Copy + Eq + std::hash::Hash>(
-    shared: &Weak<Shared>,
-    of: impl Fn(&Member, bool) -> L,
+    shared: &Weak<DispatchState>,
+    of: impl Fn(&PoolMember, bool) -> L,
     report: &mut dyn FnMut(&str, L, u64),
 ) {
     let Some(shared) = shared.upgrade() else {
@@ -76,7 +76,7 @@ fn count<L: Copy + Eq + std::hash::Hash>(
     }
 }
 
-fn state_of(member: &Member, ready: bool) -> WorkerState {
+fn state_of(member: &PoolMember, ready: bool) -> WorkerState {
     if member.is_leaving() {
         WorkerState::Draining
     } else if !member.is_reachable() {
@@ -88,7 +88,7 @@ fn state_of(member: &Member, ready: bool) -> WorkerState {
     }
 }
 
-fn circuit_of(member: &Member) -> metrics::CircuitState {
+fn circuit_of(member: &PoolMember) -> metrics::CircuitState {
     match member.circuit.state() {
         CircuitState::Closed => metrics::CircuitState::Closed,
         CircuitState::Open => metrics::CircuitState::Open,
@@ -96,7 +96,7 @@ fn circuit_of(member: &Member) -> metrics::CircuitState {
     }
 }
 
-fn list(shared: &Weak<Shared>, report: &mut dyn FnMut(&str, EntryKind, u64)) {
+fn list(shared: &Weak<DispatchState>, report: &mut dyn FnMut(&str, EntryKind, u64)) {
     let Some(shared) = shared.upgrade() else {
         return;
     };

@@ -29,11 +29,11 @@ struct HandleState {
     below: Option<Arc<AnswerRelay>>,
     /// The offset of this round's ask ids, which is subtracted before an answer goes to the worker.
     base: u64,
-    round: Option<Round>,
+    round: Option<AskRound>,
     cancelled: Option<String>,
 }
 
-struct Round {
+struct AskRound {
     open: Vec<AskId>,
     answers: HashMap<AskId, Outcome>,
 }
@@ -131,7 +131,7 @@ impl CallHandle {
     }
 
     pub(crate) fn open_round(&self, asks: Vec<AskId>) {
-        self.state.lock().round = Some(Round {
+        self.state.lock().round = Some(AskRound {
             open: asks,
             answers: HashMap::new(),
         });

@@ -28,17 +28,17 @@ const LONGEST_TARGET: usize = 160;
 
 /// Ordered from the oldest call, because call ids grow with time.
 #[derive(Default)]
-pub(crate) struct InFlight(Mutex<Table>);
+pub(crate) struct InFlightCalls(Mutex<InFlightTable>);
 
 #[derive(Default)]
-struct Table {
-    calls: BTreeMap<Key, Arc<CallEntry>>,
+struct InFlightTable {
+    calls: BTreeMap<RunKey, Arc<CallEntry>>,
     stopped: bool,
 }
 
 /// The number tells two runs of a call apart: a session's next owner may start it here while its earlier run is still
 /// read.
-type Key = (CallId, u64);
+type RunKey = (CallId, u64);
 
 struct CallEntry {
     id: CallId,
@@ -63,12 +63,12 @@ struct CallEntryState {
 }
 
 pub(crate) struct InFlightCall {
-    table: Arc<InFlight>,
-    key: Key,
+    table: Arc<InFlightCalls>,
+    key: RunKey,
     entry: Arc<CallEntry>,
 }
 
-impl InFlight {
+impl InFlightCalls {
     pub(crate) fn enter(self: &Arc<Self>, call: &Call) -> InFlightCall {
         let entry = Arc::new(CallEntry {
             id: call.id,
@@ -188,8 +188,8 @@ impl CallEntry {
         }
     }
 
-    fn subject(&self) -> audit::Subject<'_> {
-        audit::Subject {
+    fn subject(&self) -> audit::AuditedCall<'_> {
+        audit::AuditedCall {
             id: self.id,
             continues: self.continues.get().copied(),
             rule: self.rule.get().map(|rule| &**rule),

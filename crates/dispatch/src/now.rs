@@ -12,11 +12,11 @@ use shoal_telemetry::metrics::{self, CountedOutcome, metrics};
 use tokio::time::Instant;
 
 use crate::asker::Asker;
-use crate::audit::Subject;
+use crate::audit::AuditedCall;
 use crate::bridge::{ModernBridge, complete, running};
 use crate::dispatch::Dispatch;
-use crate::pools::{CircuitState, Member, Wanted};
-use crate::worker_call::{Origin, WorkerCall};
+use crate::pools::{CircuitState, PoolMember, WantedWorker};
+use crate::worker_call::{CallOrigin, WorkerCall};
 
 impl Dispatch {
     /// Returns `None` without side effects if the call would have to wait.
@@ -34,7 +34,7 @@ impl Dispatch {
         let member = view.member(&binding.worker)?;
         let here = member.worker.here()?;
         let route = route.as_ref()?;
-        let wanted = Wanted {
+        let wanted = WantedWorker {
             tool: route.tool.as_deref(),
             key: None,
             by: Some((Asker::from(&call.caller), &call.method)),
@@ -44,7 +44,7 @@ impl Dispatch {
             return None;
         }
         let began = (metrics::enabled() || audit::enabled()).then(Instant::now);
-        let mut origin = Origin::new(call.clone(), route.clone(), &self.shared);
+        let mut origin = CallOrigin::new(call.clone(), route.clone(), &self.shared);
         let mut started = origin.start_here(member, here)?;
         let ended = started.events.ended();
         let Some(typed) = ended.and_then(|outcome| complete(&call.method, outcome)) else {
@@ -57,9 +57,9 @@ impl Dispatch {
         if let Some(began) = began {
             let counted = CountedOutcome::of_complete(&outcome);
             if audit::enabled() {
-                let subject = Subject {
+                let subject = AuditedCall {
                     rule: route.rule.as_deref(),
-                    ..Subject::of(call)
+                    ..AuditedCall::of(call)
                 };
                 crate::audit::ended(&subject, began.elapsed(), &outcome, || counted);
             }
@@ -74,8 +74,8 @@ impl Dispatch {
         &self,
         call: &Call,
         route: &Route,
-        origin: Origin,
-        member: &Arc<Member>,
+        origin: CallOrigin,
+        member: &Arc<PoolMember>,
         started: RunningCall,
     ) -> RunningCall {
         let place = self.shared.in_flight.enter(call);

@@ -9,10 +9,10 @@ use tokio::time::{Instant, timeout_at};
 use crate::asker::Asker;
 use crate::awaiting::nobody_came;
 use crate::dispatch::Dispatch;
-use crate::plan::{Found, shed, tell_allowed};
-use crate::pools::{AffinityKey, Member, View, Wanted};
+use crate::plan::{FoundRoute, shed, tell_allowed};
+use crate::pools::{AffinityKey, PoolMember, View, WantedWorker};
 use crate::route::Routed;
-use crate::shared::Shared;
+use crate::shared::DispatchState;
 
 pub(crate) struct Wish<'a> {
     pub(crate) asker: Asker<'a>,
@@ -34,19 +34,19 @@ impl<'a> Wish<'a> {
         }
     }
 
-    fn wanted(&self, view: &View) -> Wanted<'a> {
+    fn wanted(&self, view: &View) -> WantedWorker<'a> {
         let affinity = &view.settings.of(self.pool).affinity;
         let Asker {
             principal, session, ..
         } = self.asker;
-        Wanted {
+        WantedWorker {
             tool: self.tool,
             key: AffinityKey::of(affinity, self.params, session, Some(principal)),
             by: Some((self.asker, self.method)),
         }
     }
 
-    fn own_worker<'v>(&self, view: &'v View, tried: &[WorkerId]) -> Option<&'v Arc<Member>> {
+    fn own_worker<'v>(&self, view: &'v View, tried: &[WorkerId]) -> Option<&'v Arc<PoolMember>> {
         let own = view.own.worker(self.pool, self.asker);
         let own = own.filter(|worker| !tried.contains(worker));
         let own = own.and_then(|worker| view.member(worker));
@@ -86,12 +86,12 @@ impl Dispatch {
         &self,
         call: &Call,
         routed: Routed,
-    ) -> Result<Found, CallOutcome> {
+    ) -> Result<FoundRoute, CallOutcome> {
         let pool = &routed.route.pool;
         let place = |view: &View| self.place(view, call, &routed.route);
         let placed = self.shared.in_time(pool, call, place).await;
         match placed {
-            Ok(worker) => Ok(Found::of(routed, Some(worker))),
+            Ok(worker) => Ok(FoundRoute::of(routed, Some(worker))),
             Err((failure, reason)) => {
                 tell_allowed(call, routed.route.rule.clone());
                 Err(shed(pool, failure, reason))
@@ -124,14 +124,14 @@ fn place(
     }
 }
 
-fn binding_to(member: &Arc<Member>) -> Binding {
+fn binding_to(member: &Arc<PoolMember>) -> Binding {
     Binding {
         worker: member.id.clone(),
         ledger: member.worker.ledger(),
     }
 }
 
-impl Shared {
+impl DispatchState {
     /// Fails with the call's answer: no worker came in time, or too many calls wait.
     pub(crate) async fn worker_of(&self, pool: &Arc<str>, call: &Call) -> Result<(), CallOutcome> {
         let waited = self

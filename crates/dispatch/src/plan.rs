@@ -18,12 +18,12 @@ use crate::dispatch::Dispatch;
 use crate::own::{BRIEFLY, Sees, may_ask_again};
 use crate::picture::not_ready;
 use crate::pools::View;
-use crate::route::{Arguments, RouteError, Routed, route};
+use crate::route::{ArgumentTrust, RouteError, Routed, route};
 use crate::settling::STARTS_WITHIN;
 use crate::shape::Typed;
-use crate::slow_checks::Check;
+use crate::slow_checks::ArgumentCheck;
 
-pub(crate) struct Found {
+pub(crate) struct FoundRoute {
     pub(crate) route: Route,
     pub(crate) repeat: Repeat,
     pub(crate) asks: bool,
@@ -31,8 +31,8 @@ pub(crate) struct Found {
 }
 
 enum Finding {
-    Done(Result<Found, CallOutcome>),
-    Check(Check, Routed),
+    Done(Result<FoundRoute, CallOutcome>),
+    Check(ArgumentCheck, Routed),
     Worker(Routed),
     Lists,
     /// The only pool, scaled to zero, that may have the call's target.
@@ -64,7 +64,7 @@ impl Dispatch {
             // The rules decide later, when the continued call is routed again.
             let access = Access::granted();
             let own = self.view_of(&call.caller);
-            let routed = self.route(&own, &access, &call, Arguments::Trusted, params);
+            let routed = self.route(&own, &access, &call, ArgumentTrust::Trusted, params);
             let repeat = match routed {
                 Ok(routed) => routed.repeat,
                 // Shoal refuses an unknown item, so a repeat is safe, unless the item may be the caller's own.
@@ -95,7 +95,7 @@ impl Dispatch {
         &self,
         access: Access,
         call: &Call,
-    ) -> Result<Found, CallOutcome> {
+    ) -> Result<FoundRoute, CallOutcome> {
         let finding = {
             let params = call.params.as_ref().map(RawJson::index);
             self.find(&self.shared.view(), &access, call, params.as_ref(), 0)
@@ -112,7 +112,7 @@ impl Dispatch {
         view: &View,
         access: &Access,
         call: &Call,
-        arguments: Arguments,
+        arguments: ArgumentTrust,
         params: Option<&Index<'_>>,
     ) -> Result<Routed, RouteError> {
         let revision = call.caller.revision;
@@ -139,8 +139,8 @@ impl Dispatch {
             }
         };
         let arguments = match self.shared.config.validate_arguments {
-            true => Arguments::Checked,
-            false => Arguments::Trusted,
+            true => ArgumentTrust::Checked,
+            false => ArgumentTrust::Trusted,
         };
         match self.route(view, access, call, arguments, params) {
             Ok(routed) => self.placed(view, call, routed),
@@ -194,7 +194,7 @@ impl Dispatch {
                 }
             },
         };
-        Finding::Done(Ok(Found::of(routed, worker)))
+        Finding::Done(Ok(FoundRoute::of(routed, worker)))
     }
 
     async fn find_in_time(
@@ -202,7 +202,7 @@ impl Dispatch {
         access: Access,
         call: &Call,
         mut finding: Finding,
-    ) -> Result<Found, CallOutcome> {
+    ) -> Result<FoundRoute, CallOutcome> {
         let until = call.deadline.min(Instant::now() + STARTS_WITHIN);
         let mut changes = self.shared.changes();
         let mut asked = 0;
@@ -260,7 +260,7 @@ impl Dispatch {
     }
 }
 
-impl Found {
+impl FoundRoute {
     pub(crate) fn of(routed: Routed, worker: Option<Binding>) -> Self {
         Self {
             route: routed.route,
@@ -290,9 +290,9 @@ impl Found {
 /// For a call that Shoal then refuses, because a refused call has no audit event of its own.
 pub(crate) fn tell_allowed(call: &Call, rule: Option<Arc<str>>) {
     if let Some(rule) = rule {
-        let subject = audit::Subject {
+        let subject = audit::AuditedCall {
             rule: Some(&rule),
-            ..audit::Subject::of(call)
+            ..audit::AuditedCall::of(call)
         };
         audit::allowed(&subject);
     }

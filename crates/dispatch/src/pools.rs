@@ -31,32 +31,32 @@ use crate::picture::{NOT_WHOLE, Picture, not_ready};
 /// The view is immutable and replaced as a whole.
 pub(crate) struct View {
     pub(crate) catalog: Arc<Catalog>,
-    fleet: Arc<Fleet>,
+    fleet: Arc<WorkerFleet>,
 }
 
-pub(crate) struct Fleet {
+pub(crate) struct WorkerFleet {
     pub(crate) pools: BTreeMap<Arc<str>, PoolView>,
     pub(crate) settings: Arc<PoolSettings>,
     pub(crate) own: OwnPools,
     pub(crate) offered: Arc<[Pool]>,
     agreed: Arc<AgreedNames>,
-    by_id: HashMap<WorkerId, Arc<Member>, RandomState>,
+    by_id: HashMap<WorkerId, Arc<PoolMember>, RandomState>,
     picture: Picture,
 }
 
 impl Deref for View {
-    type Target = Fleet;
+    type Target = WorkerFleet;
 
-    fn deref(&self) -> &Fleet {
+    fn deref(&self) -> &WorkerFleet {
         &self.fleet
     }
 }
 
 #[derive(Default)]
 pub(crate) struct PoolView {
-    pub(crate) ready: Vec<Arc<Member>>,
+    pub(crate) ready: Vec<Arc<PoolMember>>,
     /// Workers that take no calls.
-    pub(crate) waiting: Vec<Arc<Member>>,
+    pub(crate) waiting: Vec<Arc<PoolMember>>,
     pub(crate) announced: bool,
     /// All workers announced the pool's removal, and only finish their calls.
     pub(crate) removed: bool,
@@ -64,7 +64,7 @@ pub(crate) struct PoolView {
     pub(crate) unnamed: bool,
 }
 
-pub(crate) struct Member {
+pub(crate) struct PoolMember {
     pub(crate) id: WorkerId,
     pub(crate) pool: Arc<str>,
     pub(crate) worker: Arc<dyn Worker>,
@@ -78,7 +78,7 @@ pub(crate) struct Member {
 }
 
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct WantedWorker<'a> {
     /// The tool's name at the backend.
     pub(crate) tool: Option<&'a str>,
     pub(crate) key: Option<AffinityKey>,
@@ -86,7 +86,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) by: Option<(Asker<'a>, &'a Method)>,
 }
 
-impl Wanted<'_> {
+impl WantedWorker<'_> {
     pub(crate) fn failure_key(&self) -> Option<FailureKey> {
         let (asker, method) = self.by?;
         Some(asker.failure_key(method, self.tool))
@@ -97,7 +97,7 @@ impl Wanted<'_> {
     }
 }
 
-impl Member {
+impl PoolMember {
     pub(crate) fn is_reachable(&self) -> bool {
         self.worker.load().capacity > 0
     }
@@ -123,7 +123,7 @@ impl Member {
         }
     }
 
-    pub(crate) fn circuit_of(&self, wanted: &Wanted<'_>) -> CircuitState {
+    pub(crate) fn circuit_of(&self, wanted: &WantedWorker<'_>) -> CircuitState {
         if self.circuit.is_well() {
             return CircuitState::Closed;
         }
@@ -131,7 +131,7 @@ impl Member {
         key.map_or(CircuitState::Closed, |key| self.circuit.state_of(&key))
     }
 
-    pub(crate) fn enter(&self, wanted: &Wanted<'_>) -> bool {
+    pub(crate) fn enter(&self, wanted: &WantedWorker<'_>) -> bool {
         self.circuit.is_well() || (wanted.failure_key()).is_none_or(|key| self.circuit.enter(&key))
     }
 
@@ -139,7 +139,7 @@ impl Member {
         self.is_reachable() && self.has(tool)
     }
 
-    fn trouble(&self, ready: bool, wanted: &Wanted<'_>) -> Option<String> {
+    fn trouble(&self, ready: bool, wanted: &WantedWorker<'_>) -> Option<String> {
         if !ready {
             return Some(
                 self.detail
@@ -166,7 +166,7 @@ impl View {
         settings: Arc<PoolSettings>,
         picture: Picture,
     ) -> Self {
-        let fleet = Fleet {
+        let fleet = WorkerFleet {
             pools: BTreeMap::new(),
             settings,
             own: OwnPools::default(),
@@ -178,7 +178,7 @@ impl View {
         Self::new(catalog, fleet)
     }
 
-    fn new(catalog: Arc<Catalog>, mut fleet: Fleet) -> Self {
+    fn new(catalog: Arc<Catalog>, mut fleet: WorkerFleet) -> Self {
         let members = fleet.pools.values().flat_map(PoolView::members);
         fleet.by_id = members.map(|m| (m.id.clone(), m.clone())).collect();
         Self {
@@ -210,7 +210,7 @@ impl View {
         )
     }
 
-    pub(crate) fn member(&self, id: &WorkerId) -> Option<&Arc<Member>> {
+    pub(crate) fn member(&self, id: &WorkerId) -> Option<&Arc<PoolMember>> {
         self.by_id.get(id)
     }
 
@@ -218,7 +218,7 @@ impl View {
         self.member(id)?.worker.ledger()
     }
 
-    pub(crate) fn members(&self) -> impl Iterator<Item = &Arc<Member>> {
+    pub(crate) fn members(&self) -> impl Iterator<Item = &Arc<PoolMember>> {
         self.pools.values().flat_map(PoolView::members)
     }
 
@@ -235,9 +235,9 @@ impl View {
     pub(crate) fn choose(
         &self,
         pool: &str,
-        wanted: &Wanted<'_>,
+        wanted: &WantedWorker<'_>,
         tried: &[WorkerId],
-    ) -> Result<&Arc<Member>, CallFailure> {
+    ) -> Result<&Arc<PoolMember>, CallFailure> {
         let Some(view) = self.pools.get(pool) else {
             return Err(CallFailure::not_executed(vacant(pool)));
         };
@@ -248,13 +248,13 @@ impl View {
     pub(crate) fn draw(
         &self,
         pool: &str,
-        wanted: &Wanted<'_>,
+        wanted: &WantedWorker<'_>,
         tried: &[WorkerId],
-    ) -> Option<&Arc<Member>> {
+    ) -> Option<&Arc<PoolMember>> {
         balance::draw(&self.pools.get(pool)?.ready, wanted, tried)
     }
 
-    pub(crate) fn shed_reason(&self, pool: &str, wanted: &Wanted<'_>) -> ShedReason {
+    pub(crate) fn shed_reason(&self, pool: &str, wanted: &WantedWorker<'_>) -> ShedReason {
         let ready = self.pools.get(pool).map_or(&[][..], |pool| &pool.ready);
         match ready.iter().any(|member| member.can_take(wanted.tool)) {
             true => ShedReason::CircuitOpen,
@@ -279,7 +279,7 @@ impl View {
         }
         let mut unknown = self.pools.iter().filter(|(_, pool)| !pool.is_settled());
         if let Some((name, pool)) = unknown.next() {
-            return Some(not_ready(pool.why_not(name, &Wanted::default())));
+            return Some(not_ready(pool.why_not(name, &WantedWorker::default())));
         }
         let now = Instant::now();
         self.picture.why_not(now, |pool| self.knows(pool))
@@ -318,15 +318,15 @@ impl PoolView {
 
     fn starts(&self) -> bool {
         let starts =
-            |member: &Arc<Member>| member.detail.as_deref() == Some(Announcement::STARTING);
+            |member: &Arc<PoolMember>| member.detail.as_deref() == Some(Announcement::STARTING);
         !self.is_settled() && self.waiting.iter().any(starts)
     }
 
-    fn members(&self) -> impl Iterator<Item = &Arc<Member>> {
+    fn members(&self) -> impl Iterator<Item = &Arc<PoolMember>> {
         self.ready.iter().chain(&self.waiting)
     }
 
-    fn why_not(&self, pool: &str, wanted: &Wanted<'_>) -> String {
+    fn why_not(&self, pool: &str, wanted: &WantedWorker<'_>) -> String {
         if self.members().next().is_none() {
             return vacant(pool);
         }

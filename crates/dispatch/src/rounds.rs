@@ -11,13 +11,13 @@ use shoal_ports::CallId;
 const ROUND_SHIFT: u32 = 32;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Position {
+pub(crate) struct EventPosition {
     pub(crate) round: u32,
     /// 0 before the worker's first event.
     pub(crate) seen: u64,
 }
 
-impl Position {
+impl EventPosition {
     pub(crate) fn of(sequence: u64) -> Self {
         Self {
             round: (sequence >> ROUND_SHIFT) as u32,
@@ -62,7 +62,7 @@ mod tests {
 
     use shoal_ports::CallId;
 
-    use super::{Position, round_id};
+    use super::{EventPosition, round_id};
 
     #[test]
     fn rounds_have_ids_of_their_own_and_of_the_same_time() {
@@ -81,11 +81,11 @@ mod tests {
     #[test]
     fn numbers_grow_from_round_to_round() {
         for (round, seen) in [(0, 0), (0, 9), (1, 0), (1, 4_000_000_000), (70_000, 1)] {
-            let position = Position { round, seen };
-            assert_eq!(Position::of(position.sequence()), position);
+            let position = EventPosition { round, seen };
+            assert_eq!(EventPosition::of(position.sequence()), position);
         }
-        let last = Position { round: 0, seen: 7 };
-        let next = Position { round: 1, seen: 0 };
+        let last = EventPosition { round: 0, seen: 7 };
+        let next = EventPosition { round: 1, seen: 0 };
         assert_eq!(last.sequence(), 7);
         assert!(last.before().sequence() < last.sequence() && last.sequence() < next.sequence());
         assert_eq!(next.before(), next);

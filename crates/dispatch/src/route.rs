@@ -7,17 +7,17 @@ use crate::access::{Access, MayCall};
 use crate::catalog::OfferedTool;
 use crate::config::{DurabilityPolicy, PoolSettings};
 use crate::pools::View;
-use crate::slow_checks::Check;
+use crate::slow_checks::ArgumentCheck;
 
 pub(crate) struct Routed {
     pub(crate) route: Route,
     pub(crate) repeat: Repeat,
     pub(crate) asks: bool,
-    pub(crate) unchecked: Option<Check>,
+    pub(crate) unchecked: Option<ArgumentCheck>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Arguments {
+pub(crate) enum ArgumentTrust {
     Checked,
     /// Not checked here, because Shoal checks such arguments earlier or later.
     Trusted,
@@ -37,7 +37,7 @@ impl From<RpcError> for RouteError {
 pub(crate) fn route(
     view: &View,
     access: &Access,
-    arguments: Arguments,
+    arguments: ArgumentTrust,
     revision: Revision,
     method: &Method,
     params: Option<&Index<'_>>,
@@ -154,9 +154,9 @@ fn absent(view: &View, access: &Access, error: RpcError) -> RouteError {
 fn tool<'v>(
     view: &'v View,
     access: &Access,
-    check: Arguments,
+    check: ArgumentTrust,
     edit: &mut Edit,
-) -> Result<(&'v OfferedTool, bool, Option<Check>), RouteError> {
+) -> Result<(&'v OfferedTool, bool, Option<ArgumentCheck>), RouteError> {
     let name = edit.string("name")?;
     let offered = view.catalog.tool(&name);
     let allowed = offered.map(|offered| (offered, access.tool(&view.catalog, &name, offered)));
@@ -170,8 +170,8 @@ fn tool<'v>(
         return Err(RpcError::invalid_params("arguments must be an object").into());
     }
     edit.rename(&name, &offered.tool.name);
-    if check == Arguments::Checked {
-        let check = Check {
+    if check == ArgumentTrust::Checked {
+        let check = ArgumentCheck {
             tool: Arc::clone(&offered.tool),
             name,
             arguments: arguments.unwrap_or(RawJson::from_static("{}")),
@@ -351,14 +351,14 @@ mod tests {
     use shoal_protocol::RawJson;
 
     use super::repeat_of;
-    use crate::catalog::{OfferedTool, Tool};
+    use crate::catalog::{CatalogTool, OfferedTool};
     use crate::config::{DurabilityPolicy, PoolConfig, PoolSettings};
 
     fn tool(name: &str, read_only: bool) -> OfferedTool {
         let raw = json!({"name":name,"annotations":{"readOnlyHint":read_only}});
         OfferedTool {
             pool: "a".into(),
-            tool: Arc::new(Tool::read(&RawJson::of(&raw)).unwrap()),
+            tool: Arc::new(CatalogTool::read(&RawJson::of(&raw)).unwrap()),
         }
     }
 

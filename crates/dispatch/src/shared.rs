@@ -15,30 +15,30 @@ use crate::awaiting::Awaiting;
 use crate::bridge::ParkingLot;
 use crate::catalog::{AgreedNames, Audience, Catalog, Keepers};
 use crate::config::{Config, PoolConfig, PoolSettings};
-use crate::in_flight::InFlight;
+use crate::in_flight::InFlightCalls;
 use crate::known_names::allow_names;
 use crate::own::OwnViews;
 use crate::picture::Picture;
 use crate::pools::{Registry, View};
 use crate::remembered::Memorable;
-use crate::slow_checks::Checking;
+use crate::slow_checks::SlowChecks;
 use crate::subscriptions::Subscriptions;
 
 const NOTHING: [u64; 3] = [0; 3];
 
 const UPDATES: usize = 1024;
 
-pub(crate) struct Shared {
+pub(crate) struct DispatchState {
     pub(crate) config: Config,
     pub(crate) keys: KeyRing,
     pub(crate) updates: broadcast::Sender<ResourceUpdated>,
     pub(crate) facts: watch::Sender<Arc<ServerFacts>>,
     newest: Arc<Mutex<[u64; 3]>>,
     pub(crate) lot: Arc<ParkingLot>,
-    pub(crate) checking: Arc<Checking>,
+    pub(crate) checking: Arc<SlowChecks>,
     pub(crate) own: OwnViews,
     pub(crate) subscriptions: Subscriptions,
-    pub(crate) in_flight: Arc<InFlight>,
+    pub(crate) in_flight: Arc<InFlightCalls>,
     pub(crate) awaiting: Awaiting,
     view: RwLock<Arc<View>>,
     changes: watch::Sender<()>,
@@ -46,7 +46,7 @@ pub(crate) struct Shared {
     _gauges: [Registration; 6],
 }
 
-impl Shared {
+impl DispatchState {
     pub(crate) fn new(mut config: Config, keys: KeyRing, gauges: [Registration; 6]) -> Self {
         let settings = Arc::new(PoolSettings::new(
             std::mem::take(&mut config.pools),
@@ -68,7 +68,7 @@ impl Shared {
         let view = View::empty(catalog, settings.clone(), picture.clone());
         Self {
             lot: ParkingLot::new(&config),
-            checking: Checking::new(config.validation_steps),
+            checking: SlowChecks::new(config.validation_steps),
             own: OwnViews::default(),
             config,
             keys,

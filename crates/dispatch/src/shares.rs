@@ -3,7 +3,7 @@
 use shoal_ports::{Principal, PrincipalCounts};
 
 #[derive(Default)]
-pub(crate) struct Shares {
+pub(crate) struct CheckShares {
     all: usize,
     of: PrincipalCounts,
 }
@@ -13,7 +13,7 @@ pub(crate) enum Full {
     OfPrincipal(usize),
 }
 
-impl Shares {
+impl CheckShares {
     pub(crate) fn enter(
         &mut self,
         principal: &Principal,
@@ -54,13 +54,13 @@ impl Shares {
 mod tests {
     use shoal_ports::Principal;
 
-    use super::{Full, Shares};
+    use super::{CheckShares, Full};
 
     #[test]
     fn a_principal_has_a_share_and_gives_it_back() {
-        let mut shares = Shares::default();
+        let mut shares = CheckShares::default();
         let [mallory, alice, bob] = ["mallory", "alice", "bob"].map(Principal::new);
-        let enter = |who: &Principal, shares: &mut Shares| shares.enter(who, 3, 2);
+        let enter = |who: &Principal, shares: &mut CheckShares| shares.enter(who, 3, 2);
         for _ in 0..2 {
             assert!(enter(&mallory, &mut shares).is_ok());
         }

@@ -8,9 +8,9 @@ use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use crate::catalog::{Budget, Tool, Verdict};
+use crate::catalog::{ArgumentVerdict, Budget, CatalogTool};
 use crate::config::ArgumentPolicy;
-use crate::shares::Shares;
+use crate::shares::CheckShares;
 
 /// The budget of a check on the call's own thread, about what the rest of the call's path costs.
 pub(crate) const AT_ONCE: Budget = Budget {
@@ -26,46 +26,49 @@ const MOST: usize = 64;
 const MOST_OF_PRINCIPAL: usize = 16;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-pub(crate) struct Check {
-    pub(crate) tool: Arc<Tool>,
+pub(crate) struct ArgumentCheck {
+    pub(crate) tool: Arc<CatalogTool>,
     pub(crate) name: String,
     pub(crate) arguments: RawJson,
     pub(crate) policy: ArgumentPolicy,
 }
 
-pub(crate) struct Checking {
+pub(crate) struct SlowChecks {
     budget: Budget,
     threads: Arc<Semaphore>,
-    under_way: Mutex<Shares>,
+    under_way: Mutex<CheckShares>,
 }
 
 struct CheckPermit {
-    checking: Arc<Checking>,
+    checking: Arc<SlowChecks>,
     principal: Principal,
 }
 
-impl Check {
+impl ArgumentCheck {
     /// `None` if the quick budget is too small.
     pub(crate) fn at_once(&self) -> Option<Result<(), CallOutcome>> {
         match self.run(AT_ONCE) {
-            Ok(Verdict::TooComplex) => None,
+            Ok(ArgumentVerdict::TooComplex) => None,
             verdict => Some(self.answer(verdict)),
         }
     }
 
-    fn run(&self, budget: Budget) -> Result<Verdict, serde_json::Error> {
+    fn run(&self, budget: Budget) -> Result<ArgumentVerdict, serde_json::Error> {
         match &self.tool.checker {
             Ok(checker) => checker.check(&self.arguments, self.policy, budget),
-            Err(_) => Ok(Verdict::Valid),
+            Err(_) => Ok(ArgumentVerdict::Valid),
         }
     }
 
-    fn answer(&self, verdict: Result<Verdict, serde_json::Error>) -> Result<(), CallOutcome> {
+    fn answer(
+        &self,
+        verdict: Result<ArgumentVerdict, serde_json::Error>,
+    ) -> Result<(), CallOutcome> {
         let name = &self.name;
         let problems = match verdict {
-            Ok(Verdict::Valid) => return Ok(()),
-            Ok(Verdict::Invalid(problems)) => problems,
-            Ok(Verdict::TooComplex) => {
+            Ok(ArgumentVerdict::Valid) => return Ok(()),
+            Ok(ArgumentVerdict::Invalid(problems)) => problems,
+            Ok(ArgumentVerdict::TooComplex) => {
                 "they are too complex to validate against the tool's inputSchema; send simpler ones"
                     .to_owned()
             }
@@ -80,7 +83,7 @@ impl Check {
     }
 }
 
-impl Checking {
+impl SlowChecks {
     pub(crate) fn new(steps: u64) -> Arc<Self> {
         let threads = available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1));
         Arc::new(Self {
@@ -98,7 +101,7 @@ impl Checking {
     /// checks wait.
     pub(crate) async fn run(
         self: &Arc<Self>,
-        check: Check,
+        check: ArgumentCheck,
         principal: &Principal,
     ) -> Result<Result<(), CallOutcome>, CallFailure> {
         let room = self.enter(principal).ok_or_else(|| {
@@ -152,11 +155,11 @@ fn execution_error(text: &str) -> CallOutcome {
 mod tests {
     use shoal_ports::Principal;
 
-    use super::{Checking, MOST, MOST_OF_PRINCIPAL};
+    use super::{MOST, MOST_OF_PRINCIPAL, SlowChecks};
 
     #[test]
     fn a_principal_has_a_share_and_gives_it_back() {
-        let checking = Checking::new(1);
+        let checking = SlowChecks::new(1);
         let enter = |name: &str| checking.enter(&Principal::new(name));
         let mallory: Vec<_> = (0..MOST_OF_PRINCIPAL)
             .map(|_| enter("mallory").unwrap())

@@ -10,18 +10,18 @@ use shoal_telemetry::trace::{self, attributes as key, names};
 use tokio::time::Instant;
 
 use crate::access::Access;
-use crate::approval::{Answered, AskedCall, Next, input_required, refused_before};
+use crate::approval::{AfterApproval, AnsweredApproval, AskedCall, input_required, refused_before};
 use crate::bridge::{
-    Allowance, Continued, Given, LegacyBridge, Modern, ModernBridge, Purpose, answered,
-    answered_before, continued, instead, running,
+    Allowance, Continued, GivenAnswers, LegacyBridge, ModernBridge, ModernRequest, Purpose,
+    answered, answered_before, continued, instead, running,
 };
 use crate::deadline::{is_askable_task, may_be_parked, worker_deadline};
 use crate::dispatch::Dispatch;
 use crate::in_flight::InFlightCall;
-use crate::plan::{Found, refuse};
-use crate::rounds::{Position, round_id};
-use crate::route::{Arguments, RouteError};
-use crate::worker_call::{NotFound, NotStarted, Origin, WorkerCall, attach};
+use crate::plan::{FoundRoute, refuse};
+use crate::rounds::{EventPosition, round_id};
+use crate::route::{ArgumentTrust, RouteError};
+use crate::worker_call::{CallOrigin, NotFound, NotStarted, WorkerCall, attach};
 
 enum Agreed {
     No,
@@ -58,7 +58,7 @@ impl Dispatch {
                 let found = match plan.route {
                     Some(route) => (route, plan.worker),
                     None => match self.find_surely(self.access(&plan.call), &plan.call).await {
-                        Ok(Found { route, worker, .. }) => (route, worker),
+                        Ok(FoundRoute { route, worker, .. }) => (route, worker),
                         Err(outcome) => return instead(outcome),
                     },
                 };
@@ -76,12 +76,12 @@ impl Dispatch {
         let (route, worker) = match route {
             Some(found) => found,
             None => match self.find_surely(Access::granted(), &call).await {
-                Ok(Found { route, worker, .. }) => (route, worker),
+                Ok(FoundRoute { route, worker, .. }) => (route, worker),
                 Err(outcome) => return instead(outcome),
             },
         };
         let purpose = self.purpose(&call);
-        let origin = Origin::new(call, route, &self.shared).first_at(worker);
+        let origin = CallOrigin::new(call, route, &self.shared).first_at(worker);
         let worker_call = WorkerCall::start(self.shared.clone(), origin);
         let mut worker_call = worker_call.await.map_err(NotStarted::give_up)?;
         if let Some(ended) = self.ended(&purpose.caller, &purpose.method, &mut worker_call) {
@@ -101,7 +101,7 @@ impl Dispatch {
             mut worker,
         } = plan;
         let mut request = self.modern(&call);
-        let mut given = Given::default();
+        let mut given = GivenAnswers::default();
         let mut agreed = Agreed::No;
         let (route, asks) = match route {
             Some(route) => (route, call.may_start == MayStart::IfApproved),
@@ -124,9 +124,9 @@ impl Dispatch {
                     Ok(Some(Continued::Asked(params, answered))) => {
                         call.params = Some(params);
                         match answered {
-                            Answered::Not => {}
-                            Answered::Yes(asked) => agreed = Agreed::Now(asked),
-                            Answered::No(asked, answer) => {
+                            AnsweredApproval::Not => {}
+                            AnsweredApproval::Yes(asked) => agreed = Agreed::Now(asked),
+                            AnsweredApproval::No(asked, answer) => {
                                 return self.refuse_asked(request, call, asked, &answer).await;
                             }
                         }
@@ -156,7 +156,7 @@ impl Dispatch {
             .is_some()
             .then(|| (call.clone(), route.pool.clone()));
         request.is_answer = agreed.is_some();
-        let origin = Origin::new(call, route, &self.shared).first_at(worker.clone());
+        let origin = CallOrigin::new(call, route, &self.shared).first_at(worker.clone());
         let worker_call = WorkerCall::start(self.shared.clone(), origin);
         let mut worker_call = match (worker_call.await, agreed) {
             (Ok(worker_call), _) => worker_call,
@@ -223,7 +223,7 @@ impl Dispatch {
             }
             return self.start_anywhere(call, asks).await;
         };
-        let position = Position::of(after);
+        let position = EventPosition::of(after);
         let mut until = Instant::now();
         if journaled {
             until += self.shared.config.reconnect_wait();
@@ -233,7 +233,7 @@ impl Dispatch {
             Err(NotFound::Gone) => unknown(format!("its worker {worker} is gone")),
             Err(NotFound::Unknown) if journaled && asks => {
                 let pool = self.pool_asked_of(&call);
-                let asking = self.ask_first(call, &pool, Next::At(worker));
+                let asking = self.ask_first(call, &pool, AfterApproval::At(worker));
                 return Ok(Resumed::Asking(asking));
             }
             Err(NotFound::Unknown) if journaled && after == 0 => {
@@ -270,7 +270,7 @@ impl Dispatch {
             return started.map(Resumed::Running);
         }
         let pool = self.pool_asked_of(&call);
-        let asking = self.ask_first(call, &pool, Next::Anywhere);
+        let asking = self.ask_first(call, &pool, AfterApproval::Anywhere);
         Ok(Resumed::Asking(asking))
     }
 
@@ -278,7 +278,7 @@ impl Dispatch {
         &self,
         call: &Call,
         worker: &WorkerId,
-        position: Position,
+        position: EventPosition,
         until: Instant,
     ) -> Result<RunningCall, NotFound> {
         let span = trace::client(names::ATTEMPT)
@@ -302,7 +302,7 @@ impl Dispatch {
         if call.repeat != Repeat::Never {
             call.binding = None;
         }
-        let mut origin = Origin::new(call, route, &self.shared);
+        let mut origin = CallOrigin::new(call, route, &self.shared);
         origin.attempted(&member, span);
         let worker_call =
             WorkerCall::attached(self.shared.clone(), origin, running, member, position);
@@ -321,7 +321,7 @@ impl Dispatch {
         let route = {
             let (view, trusted) = (
                 self.learnt_view_of(&call.caller, until).await,
-                Arguments::Trusted,
+                ArgumentTrust::Trusted,
             );
             let params = call.params.as_ref().map(RawJson::index);
             match self.route(&view, &Access::granted(), &call, trusted, params.as_ref()) {
@@ -343,7 +343,7 @@ impl Dispatch {
             self.known_route(&call, &pool)
         });
         loop {
-            let origin = Origin::new(call.clone(), route.clone(), &self.shared).repeats();
+            let origin = CallOrigin::new(call.clone(), route.clone(), &self.shared).repeats();
             let not_started = match WorkerCall::start(self.shared.clone(), origin).await {
                 Ok(worker_call) => {
                     return Ok(self.running_legacy(self.purpose(&call), worker_call));
@@ -384,8 +384,8 @@ impl Dispatch {
         })
     }
 
-    pub(crate) fn modern(&self, call: &Call) -> Modern {
-        Modern {
+    pub(crate) fn modern(&self, call: &Call) -> ModernRequest {
+        ModernRequest {
             shared: self.shared.clone(),
             shaping: self.shared.view().catalog.shaping.clone(),
             call: call.id,
@@ -425,7 +425,7 @@ impl Dispatch {
     }
 
     pub(crate) fn known_route(&self, call: &Call, pool: &Arc<str>) -> Route {
-        let (view, trusted) = (self.view_of(&call.caller), Arguments::Trusted);
+        let (view, trusted) = (self.view_of(&call.caller), ArgumentTrust::Trusted);
         let params = call.params.as_ref().map(RawJson::index);
         match self.route(&view, &Access::granted(), call, trusted, params.as_ref()) {
             Ok(routed) => routed.route,
@@ -440,7 +440,7 @@ impl Dispatch {
     }
 }
 
-fn ask(request: &Modern, call: &Call, pool: &str, worker: Option<&Binding>) -> RunningCall {
+fn ask(request: &ModernRequest, call: &Call, pool: &str, worker: Option<&Binding>) -> RunningCall {
     answered(request.shaped(input_required(request, call, pool, worker)))
 }
 

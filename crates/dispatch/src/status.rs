@@ -3,7 +3,7 @@ use shoal_ports::{ListScope, WorkerLoad};
 
 use crate::awaiting::Awaiting;
 use crate::catalog::{Conflict, Degraded};
-use crate::pools::{CircuitState, Member, PoolView, View};
+use crate::pools::{CircuitState, PoolMember, PoolView, View};
 
 const TOLD: usize = 64 * 1024;
 
@@ -147,7 +147,7 @@ fn bounded(all: &[String]) -> Vec<String> {
     told
 }
 
-fn worker(member: &Member, ready: bool) -> WorkerStatus {
+fn worker(member: &PoolMember, ready: bool) -> WorkerStatus {
     let WorkerLoad {
         running,
         queued,
@@ -167,7 +167,7 @@ fn worker(member: &Member, ready: bool) -> WorkerStatus {
     }
 }
 
-fn node_of(member: &Member) -> Option<String> {
+fn node_of(member: &PoolMember) -> Option<String> {
     let (pool, node) = member.id.as_str().rsplit_once('@')?;
     (pool == member.pool.as_ref()).then(|| node.to_owned())
 }

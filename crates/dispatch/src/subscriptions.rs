@@ -7,10 +7,10 @@ use parking_lot::Mutex;
 
 #[derive(Default)]
 pub(crate) struct Subscriptions {
-    by_uri: Mutex<HashMap<String, Subscription>>,
+    by_uri: Mutex<HashMap<String, ResourceSubscription>>,
 }
 
-struct Subscription {
+struct ResourceSubscription {
     pool: Arc<str>,
     subscribers: usize,
     /// Whether the pool's workers watch the resource. Not set if lists differ by caller.

@@ -5,12 +5,12 @@ use shoal_protocol::RawJson;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
-use crate::shared::Shared;
+use crate::shared::DispatchState;
 use crate::subscriptions::Subscriptions;
 
 /// Follows a worker's announcements. A worker that disappears stays registered as not ready until it is removed.
 pub(crate) async fn announcements(
-    shared: Weak<Shared>,
+    shared: Weak<DispatchState>,
     worker: Arc<dyn Worker>,
     mut announcements: watch::Receiver<Announcement>,
 ) {
@@ -35,7 +35,7 @@ pub(crate) async fn announcements(
 }
 
 pub(crate) async fn own_lists(
-    shared: Weak<Shared>,
+    shared: Weak<DispatchState>,
     worker: Arc<dyn Worker>,
     mut own: watch::Receiver<OwnLists>,
 ) {
@@ -51,7 +51,7 @@ pub(crate) async fn own_lists(
 
 /// If updates were missed, reports every subscribed resource, because each may have changed.
 pub(crate) async fn resource_updates(
-    shared: Weak<Shared>,
+    shared: Weak<DispatchState>,
     pool: Arc<str>,
     mut updates: broadcast::Receiver<ResourceUpdated>,
 ) {

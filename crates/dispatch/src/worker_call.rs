@@ -18,17 +18,17 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout_at};
 
 pub(crate) use attempts::NotStarted;
-pub(crate) use origin::Origin;
+pub(crate) use origin::CallOrigin;
 use reattach::NotReattached;
 pub(crate) use reattach::{NotFound, attach};
 use shown::Shown;
 
 use crate::bridge::complete;
 use crate::handle::CallHandle;
-use crate::pools::Member;
-use crate::rounds::{Position, round_id};
+use crate::pools::PoolMember;
+use crate::rounds::{EventPosition, round_id};
 use crate::shape::Typed;
-use crate::shared::Shared;
+use crate::shared::DispatchState;
 
 /// Maximum events that Shoal reads ahead for a parked call. The worker keeps later ones.
 const KEPT_AHEAD: usize = 64;
@@ -50,14 +50,14 @@ impl Superseded {
 /// When the connection breaks, Shoal reattaches. If that fails, a call that is safe to repeat runs
 /// elsewhere, unless its caller was asked a question. Otherwise the outcome is unknown.
 pub(crate) struct WorkerCall {
-    shared: Arc<Shared>,
+    shared: Arc<DispatchState>,
     call: CallId,
     /// Boxed, because a call moves often.
-    origin: Box<Origin>,
-    position: Position,
+    origin: Box<CallOrigin>,
+    position: EventPosition,
     events: CallEvents,
     ahead: VecDeque<CallEvent>,
-    member: Arc<Member>,
+    member: Arc<PoolMember>,
     /// `None` before the first event.
     reader: Option<u64>,
     pub(crate) handle: Arc<CallHandle>,
@@ -72,7 +72,10 @@ pub(crate) struct WorkerCall {
 
 impl WorkerCall {
     /// Fails if no worker takes the call.
-    pub(crate) async fn start(shared: Arc<Shared>, origin: Origin) -> Result<Self, NotStarted> {
+    pub(crate) async fn start(
+        shared: Arc<DispatchState>,
+        origin: CallOrigin,
+    ) -> Result<Self, NotStarted> {
         let mut origin = Box::new(origin);
         let (running, member) = match origin.offer(&shared).await {
             Ok(started) => started,
@@ -94,21 +97,21 @@ impl WorkerCall {
     }
 
     pub(crate) fn started(
-        shared: Arc<Shared>,
-        origin: Box<Origin>,
+        shared: Arc<DispatchState>,
+        origin: Box<CallOrigin>,
         running: RunningCall,
-        member: Arc<Member>,
+        member: Arc<PoolMember>,
     ) -> Self {
-        let (call, position) = (origin.call.id, Position::default());
+        let (call, position) = (origin.call.id, EventPosition::default());
         Self::new(shared, call, origin, running, member, position)
     }
 
     pub(crate) fn attached(
-        shared: Arc<Shared>,
-        mut origin: Origin,
+        shared: Arc<DispatchState>,
+        mut origin: CallOrigin,
         running: RunningCall,
-        member: Arc<Member>,
-        position: Position,
+        member: Arc<PoolMember>,
+        position: EventPosition,
     ) -> Self {
         let call = origin.call.id;
         origin.call.id = round_id(call, position.round);
@@ -120,12 +123,12 @@ impl WorkerCall {
     }
 
     fn new(
-        shared: Arc<Shared>,
+        shared: Arc<DispatchState>,
         call: CallId,
-        origin: Box<Origin>,
+        origin: Box<CallOrigin>,
         running: RunningCall,
-        member: Arc<Member>,
-        position: Position,
+        member: Arc<PoolMember>,
+        position: EventPosition,
     ) -> Self {
         Self {
             shared,
@@ -170,7 +173,7 @@ impl WorkerCall {
         &self.member.id
     }
 
-    pub(crate) fn position(&self) -> Position {
+    pub(crate) fn position(&self) -> EventPosition {
         self.position
     }
 
@@ -278,7 +281,7 @@ impl WorkerCall {
         self.origin.call.id = round_id(self.call, round);
         self.origin.call.params = params;
         self.origin.tried.clear();
-        self.position = Position { round, seen: 0 };
+        self.position = EventPosition { round, seen: 0 };
         self.shown = Shown::default();
         self.ended = false;
         self.runs = 0;
@@ -364,7 +367,7 @@ impl WorkerCall {
         Ok(())
     }
 
-    fn take_over(&mut self, events: CallEvents, member: Arc<Member>) {
+    fn take_over(&mut self, events: CallEvents, member: Arc<PoolMember>) {
         self.events = events;
         self.ahead.clear();
         self.member = member;

@@ -8,7 +8,7 @@ use shoal_protocol::{error_response, error_response_without_id};
 use shoal_telemetry::metrics::metrics;
 
 use crate::refusal::{Refusal, seconds};
-use crate::refused::Refused;
+use crate::refused::RefusedMessage;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -40,7 +40,7 @@ pub(crate) fn retry_after(response: &mut Response, wait: Duration) {
     }
 }
 
-pub(crate) fn refusal_text(refused: &Refused) -> Bytes {
+pub(crate) fn refusal_text(refused: &RefusedMessage) -> Bytes {
     let why = &*refused.why;
     let status = why.status();
     let error = why.error();
@@ -57,7 +57,7 @@ pub(crate) fn refusal_text(refused: &Refused) -> Bytes {
     }
 }
 
-pub(crate) fn refusal(refused: &Refused) -> Response {
+pub(crate) fn refusal(refused: &RefusedMessage) -> Response {
     let why = &*refused.why;
     let mut response = json(why.status(), refusal_text(refused));
     if let Some(wait) = why.retry_after() {

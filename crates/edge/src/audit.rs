@@ -64,7 +64,12 @@ pub(crate) fn over_quota(quota: &str, subject: &QuotaSubject, principal: Option<
     });
 }
 
-pub(crate) fn cut_off(edge: &EdgeState, principal: &Principal, came: &Came, why: &AuthError) {
+pub(crate) fn cut_off(
+    edge: &EdgeState,
+    principal: &Principal,
+    came: &AuditContext,
+    why: &AuthError,
+) {
     audit::record(Kind::Authentication, |event| {
         event.set(keys::AUTH_METHOD, edge.authenticator.method());
         event.set(attributes::OUTCOME, "cut_off");
@@ -81,10 +86,10 @@ fn refused(event: &mut Event<'_>, why: &AuthError) {
 }
 
 fn came(event: &mut Event<'_>, edge: &EdgeState, head: &Parts) {
-    Came::of(edge, head).tell(event);
+    AuditContext::of(edge, head).tell(event);
 }
 
-pub(crate) struct Came {
+pub(crate) struct AuditContext {
     address: Option<IpAddr>,
     method: Method,
     session: Option<String>,
@@ -92,7 +97,7 @@ pub(crate) struct Came {
     parent: Option<TraceContext>,
 }
 
-impl Came {
+impl AuditContext {
     pub(crate) fn of(edge: &EdgeState, head: &Parts) -> Self {
         let session = head.headers.get(&crate::names::SESSION_ID);
         // Lossy, so that bytes outside ASCII cannot hide a client's name.

@@ -8,18 +8,18 @@ use shoal_ports::SessionId;
 use shoal_protocol::{RawJson, RequestId};
 
 use crate::call_end::ends_call;
-use crate::places::{Places, SharedPlaces};
+use crate::places::{RequestPlaces, SharedPlaces};
 
-type Key = (SessionId, RequestId);
-type Calls = Mutex<HashMap<Key, SharedPlaces, RandomState>>;
+type AnswerKey = (SessionId, RequestId);
+type AwaitedCalls = Mutex<HashMap<AnswerKey, SharedPlaces, RandomState>>;
 
 /// Calls that are answered on their session's single stream, and their quota places.
 #[derive(Clone, Default)]
-pub(crate) struct AwaitedAnswers(Arc<Calls>);
+pub(crate) struct AwaitedAnswers(Arc<AwaitedCalls>);
 
-pub(crate) struct Expected {
+pub(crate) struct ExpectedAnswer {
     all: AwaitedAnswers,
-    key: Key,
+    key: AnswerKey,
     places: SharedPlaces,
 }
 
@@ -30,7 +30,7 @@ impl AwaitedAnswers {
         session: &SessionId,
         request: &RequestId,
         places: &SharedPlaces,
-    ) -> Option<Expected> {
+    ) -> Option<ExpectedAnswer> {
         let key = (session.clone(), request.clone());
         let mut calls = self.0.lock();
         if calls.contains_key(&key) {
@@ -38,7 +38,7 @@ impl AwaitedAnswers {
         }
         calls.insert(key.clone(), Arc::clone(places));
         drop(calls);
-        Some(Expected {
+        Some(ExpectedAnswer {
             all: self.clone(),
             key,
             places: Arc::clone(places),
@@ -58,12 +58,12 @@ impl AwaitedAnswers {
         };
         let places = self.0.lock().remove(&(session.clone(), id));
         if let Some(places) = places {
-            *places.lock() = Places::default();
+            *places.lock() = RequestPlaces::default();
         }
     }
 }
 
-impl Drop for Expected {
+impl Drop for ExpectedAnswer {
     fn drop(&mut self) {
         let mut calls = self.all.0.lock();
         let own = calls.get(&self.key);

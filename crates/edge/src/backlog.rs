@@ -36,17 +36,17 @@ struct WaitingAnswers {
     next: u64,
     bytes: usize,
     of: PrincipalCounts,
-    answers: BTreeMap<u64, Answer>,
+    answers: BTreeMap<u64, BackloggedAnswer>,
 }
 
-struct Answer {
+struct BackloggedAnswer {
     principal: Principal,
     bytes: usize,
     writing: Option<Writing>,
 }
 
 #[derive(Clone)]
-pub(crate) struct Reader {
+pub(crate) struct BacklogReader {
     backlog: Backlog,
     principal: Principal,
     writing: Option<Writing>,
@@ -63,15 +63,15 @@ impl Backlog {
         }))
     }
 
-    pub(crate) fn reader(&self, principal: &Principal, writing: Option<&Writing>) -> Reader {
-        Reader {
+    pub(crate) fn reader(&self, principal: &Principal, writing: Option<&Writing>) -> BacklogReader {
+        BacklogReader {
             backlog: self.clone(),
             principal: principal.clone(),
             writing: writing.cloned(),
         }
     }
 
-    fn take(&self, reader: &Reader, bytes: usize) -> Result<u64, BacklogFull> {
+    fn take(&self, reader: &BacklogReader, bytes: usize) -> Result<u64, BacklogFull> {
         let shared = &self.0;
         let own = &reader.principal;
         let mut waiting = shared.waiting.lock();
@@ -100,7 +100,7 @@ impl Backlog {
         waiting.next += 1;
         waiting.bytes += bytes;
         waiting.of.add(own, bytes);
-        let answer = Answer {
+        let answer = BackloggedAnswer {
             principal: own.clone(),
             bytes,
             writing: reader.writing.clone(),
@@ -132,7 +132,7 @@ impl WaitingAnswers {
     }
 
     fn give_up_one(&mut self, principal: &Principal) -> bool {
-        let still = |answer: &Answer| Some(answer.writing.as_ref()?.still_for());
+        let still = |answer: &BackloggedAnswer| Some(answer.writing.as_ref()?.still_for());
         let own = self.answers.iter();
         let own = own.filter(|(_, answer)| answer.principal == *principal);
         let stillest = own
@@ -154,7 +154,7 @@ impl WaitingAnswers {
         true
     }
 
-    fn remove(&mut self, number: u64) -> Option<Answer> {
+    fn remove(&mut self, number: u64) -> Option<BackloggedAnswer> {
         let answer = self.answers.remove(&number)?;
         self.bytes -= answer.bytes;
         self.of.subtract(&answer.principal, answer.bytes);
@@ -162,7 +162,7 @@ impl WaitingAnswers {
     }
 }
 
-impl Reader {
+impl BacklogReader {
     /// Counts bytes until they are sent or dropped. Fails at a limit.
     pub(crate) fn keep(&self, text: Bytes) -> Result<Bytes, BacklogFull> {
         if text.len() <= SMALL {
@@ -173,7 +173,7 @@ impl Reader {
             number,
             backlog: self.backlog.clone(),
         };
-        Ok(Bytes::from_owner(Kept { text, _held }))
+        Ok(Bytes::from_owner(KeptText { text, _held }))
     }
 
     /// Counts bytes that Shoal cannot drop, until the permit is dropped. Fails at a limit.
@@ -189,7 +189,7 @@ impl Reader {
     }
 }
 
-struct Kept {
+struct KeptText {
     text: Bytes,
     _held: BacklogPermit,
 }
@@ -199,7 +199,7 @@ pub(crate) struct BacklogPermit {
     backlog: Backlog,
 }
 
-impl AsRef<[u8]> for Kept {
+impl AsRef<[u8]> for KeptText {
     fn as_ref(&self) -> &[u8] {
         &self.text
     }
@@ -221,7 +221,7 @@ mod tests {
     use bytes::Bytes;
     use shoal_ports::{NodeLimits, Principal};
 
-    use super::{Backlog, BacklogFull, Reader, STILL};
+    use super::{Backlog, BacklogFull, BacklogReader, STILL};
     use crate::load::Load;
     use crate::writing::Writing;
 
@@ -236,7 +236,7 @@ mod tests {
         Backlog::new(&limits, Load::default())
     }
 
-    fn reader(backlog: &Backlog, principal: &str) -> (Reader, Writing) {
+    fn reader(backlog: &Backlog, principal: &str) -> (BacklogReader, Writing) {
         let writing = Writing::default();
         let reader = backlog.reader(&Principal::new(principal), Some(&writing));
         (reader, writing)

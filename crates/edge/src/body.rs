@@ -58,7 +58,7 @@ async fn collect(
     announced: Option<usize>,
     bounds: Bounds<'_>,
 ) -> Result<(Bytes, Option<BodyPermit>), Refusal> {
-    let mut reading = Reading {
+    let mut reading = BodyReading {
         announced,
         held: None,
         first: Bytes::new(),
@@ -86,14 +86,14 @@ async fn collect(
     Ok(reading.end())
 }
 
-struct Reading {
+struct BodyReading {
     announced: Option<usize>,
     held: Option<BodyPermit>,
     first: Bytes,
     more: Option<BytesMut>,
 }
 
-impl Reading {
+impl BodyReading {
     async fn read(&mut self, body: &mut Body, bounds: Bounds<'_>) -> Result<(), Refusal> {
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|_| Refusal::BodyBroken)?;

@@ -34,12 +34,12 @@ pub(crate) struct BodyBudget {
 
 pub(crate) struct BodyPermit {
     budget: Arc<BodyBudget>,
-    share: Option<Share>,
+    share: Option<BodyShare>,
     node: OwnedSemaphorePermit,
     pieces: usize,
 }
 
-struct Share {
+struct BodyShare {
     budget: Arc<BodyBudget>,
     principal: Principal,
     share: Arc<Semaphore>,
@@ -96,12 +96,12 @@ impl BodyBudget {
         })
     }
 
-    fn share_of(self: &Arc<Self>, principal: &Principal) -> Share {
+    fn share_of(self: &Arc<Self>, principal: &Principal) -> BodyShare {
         let mut shares = self.shares.lock();
         let share = shares
             .entry(principal.clone())
             .or_insert_with(|| semaphore(self.per_principal));
-        Share {
+        BodyShare {
             budget: Arc::clone(self),
             principal: principal.clone(),
             share: Arc::clone(share),
@@ -128,7 +128,7 @@ impl Drop for BodyPermit {
     }
 }
 
-impl Drop for Share {
+impl Drop for BodyShare {
     fn drop(&mut self) {
         drop(self.taken.take());
         let mut shares = self.budget.shares.lock();

@@ -3,14 +3,14 @@ use std::sync::Arc;
 use http::request::Parts;
 use shoal_ports::{AuthError, Principal};
 
-use crate::audit::{self, Came};
+use crate::audit::{self, AuditContext};
 use crate::measure;
 use crate::state::EdgeState;
 
 pub(crate) struct CutOff {
     edge: Arc<EdgeState>,
     principal: Principal,
-    came: Option<Box<Came>>,
+    came: Option<Box<AuditContext>>,
 }
 
 impl CutOff {
@@ -18,7 +18,7 @@ impl CutOff {
         Self {
             edge: Arc::clone(edge),
             principal: principal.clone(),
-            came: audit::enabled().then(|| Box::new(Came::of(edge, head))),
+            came: audit::enabled().then(|| Box::new(AuditContext::of(edge, head))),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::origin_check::OriginCheck;
 use crate::places::PrincipalPlaces;
 use crate::quotas::Quotas;
 use crate::recorder::Recorder;
-use crate::state::{EdgeState, Routes};
+use crate::state::{EdgeState, RouteLabels};
 use crate::subscriptions::Hub;
 
 /// The parts of an edge.
@@ -65,7 +65,7 @@ impl Edge {
             backlog,
             quotas,
             awaited_answers: AwaitedAnswers::default(),
-            routes: Routes::of(&self.config),
+            routes: RouteLabels::of(&self.config),
             config: self.config,
             load: self.load,
             recorder: self.recorder,

@@ -6,7 +6,7 @@ use shoal_ports::Scheme;
 
 use crate::legacy::http_sse::HttpSse;
 use crate::refusal::Refusal;
-use crate::refused::Refused;
+use crate::refused::RefusedMessage;
 use crate::state::EdgeState;
 use crate::streamable::Streamable;
 use crate::transport::{ClientTransport, Mount};
@@ -52,7 +52,7 @@ macro_rules! transports {
                 self,
                 visit: Visit<'_>,
                 body: HttpBody,
-            ) -> Result<Response, Refused> {
+            ) -> Result<Response, RefusedMessage> {
                 match self {
                     $(Self::$transport(_) => $transport::answer(visit, body).await,)+
                 }

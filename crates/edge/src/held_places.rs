@@ -10,9 +10,9 @@ use shoal_protocol::{Body, Message, Request, RequestId};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::awaited_answers::{AwaitedAnswers, Expected};
+use crate::awaited_answers::{AwaitedAnswers, ExpectedAnswer};
 use crate::call_end::ends_call;
-use crate::places::{Places, SharedPlaces};
+use crate::places::{RequestPlaces, SharedPlaces};
 use crate::state::EdgeState;
 
 /// Maximum wait for an answer of a session's owner. Then the edge asks again, because the answer
@@ -28,7 +28,7 @@ const STOPS_WITHIN: Duration = Duration::from_secs(5);
 /// unreachable.
 pub(crate) struct SessionPlaces {
     places: SharedPlaces,
-    expected: Option<Expected>,
+    expected: Option<ExpectedAnswer>,
     gateway: Arc<dyn SessionGateway>,
     session: SessionRef,
     requests: Option<Vec<RequestId>>,
@@ -36,7 +36,12 @@ pub(crate) struct SessionPlaces {
 }
 
 impl SessionPlaces {
-    pub(crate) fn of(edge: &EdgeState, session: SessionRef, body: &Body, places: Places) -> Self {
+    pub(crate) fn of(
+        edge: &EdgeState,
+        session: SessionRef,
+        body: &Body,
+        places: RequestPlaces,
+    ) -> Self {
         let requests = messages(body).filter_map(request);
         Self {
             places: Arc::new(Mutex::new(places)),
@@ -51,7 +56,7 @@ impl SessionPlaces {
     pub(crate) fn of_task(
         gateway: Arc<dyn SessionGateway>,
         task: SessionRef,
-        places: Places,
+        places: RequestPlaces,
         deadline: Duration,
     ) -> Self {
         Self {
@@ -95,7 +100,7 @@ impl SessionPlaces {
     }
 
     fn free(&self) {
-        *self.places.lock() = Places::default();
+        *self.places.lock() = RequestPlaces::default();
     }
 }
 
@@ -142,12 +147,12 @@ async fn until_over(
 
 /// The call's tool holds the places, even if the call is dropped.
 pub(crate) struct CallPlaces {
-    places: Places,
+    places: RequestPlaces,
     deadline: Duration,
 }
 
 impl CallPlaces {
-    pub(crate) fn new(edge: &EdgeState, places: Places) -> Self {
+    pub(crate) fn new(edge: &EdgeState, places: RequestPlaces) -> Self {
         Self {
             places,
             deadline: edge.config.timing.call_deadline,

@@ -6,7 +6,7 @@ use shoal_protocol::{Body, RequestId};
 
 use crate::permit::RequestPermit;
 use crate::recorder::Posted;
-use crate::refused::Refused;
+use crate::refused::RefusedMessage;
 use crate::visit::Visit;
 
 pub(crate) struct Incoming {
@@ -22,7 +22,7 @@ impl Incoming {
         text: &Bytes,
         session: Option<&SessionId>,
         permit: &mut RequestPermit,
-    ) -> Result<(Self, Body), Refused> {
+    ) -> Result<(Self, Body), RefusedMessage> {
         let body = visit.parse(text)?;
         let id = body.request_id();
         let posted = Posted::begin(&visit.edge.recorder, began, visit.head, &body, session);
@@ -32,11 +32,11 @@ impl Incoming {
     }
 
     /// Adds the request's id to a refusal of any layer.
-    pub(crate) fn end<T>(self, answer: Result<T, Refused>) -> Result<T, Refused> {
+    pub(crate) fn end<T>(self, answer: Result<T, RefusedMessage>) -> Result<T, RefusedMessage> {
         let Self { posted, id } = self;
         let record = posted.record.clone();
         posted.answered(answer.as_ref().err().map(|refused| &*refused.why));
-        answer.map_err(|refused| Refused {
+        answer.map_err(|refused| RefusedMessage {
             id: refused.id.or(id),
             record: refused.record.or(record),
             ..refused

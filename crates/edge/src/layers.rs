@@ -33,9 +33,9 @@ use shoal_telemetry::trace::InSpan as _;
 
 use crate::edge::EdgeService;
 use crate::endpoint::Endpoint;
-use crate::quotas::Places;
+use crate::quotas::RequestPlaces;
 use crate::refusal::Refusal;
-use crate::refused::Refused;
+use crate::refused::RefusedMessage;
 use crate::state::EdgeState;
 use crate::transport::is_at;
 use crate::visit::Visit;
@@ -111,14 +111,14 @@ async fn enter(
     head: &Parts,
     body: Body,
     came: tokio::time::Instant,
-) -> Result<Response, Refused> {
+) -> Result<Response, RefusedMessage> {
     expect_small(&head.headers, &edge.config.limits)?;
     if head.method == Method::OPTIONS {
         return Ok(cors::preflight(&head.headers));
     }
     let mount = endpoint.mount();
     mount.expect(head)?;
-    let mut places = Places::default();
+    let mut places = RequestPlaces::default();
     let mut token = None;
     let caller = match head.extensions.get::<Trusted>() {
         Some(Trusted(principal)) => principal.clone().into(),

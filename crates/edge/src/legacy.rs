@@ -29,7 +29,7 @@ use crate::held_places::SessionPlaces;
 use crate::media::AnswerForm;
 use crate::permit::RequestPermit;
 use crate::refusal::Refusal;
-use crate::refused::Refused;
+use crate::refused::RefusedMessage;
 use crate::visit::Visit;
 use crate::{answer, extension, media, names, sse};
 
@@ -69,7 +69,7 @@ pub(crate) async fn post(
     body: Body,
     form: AnswerForm,
     permit: RequestPermit,
-) -> Result<Response, Refused> {
+) -> Result<Response, RefusedMessage> {
     match session {
         Some(session) => deliver(visit, session, body, form, permit).await,
         None => {
@@ -92,7 +92,7 @@ async fn open(
     visit: &Visit<'_>,
     initialize: Request,
     permit: &RequestPermit,
-) -> Result<Response, Refused> {
+) -> Result<Response, RefusedMessage> {
     let transport = SessionTransport::Streamable;
     let (session, response) = open_session(visit, initialize, transport, permit).await?;
     let session = HeaderValue::from_str(session.as_str())
@@ -109,7 +109,7 @@ pub(crate) async fn open_session(
     initialize: Request,
     transport: SessionTransport,
     permit: &RequestPermit,
-) -> Result<(SessionId, Bytes), Refused> {
+) -> Result<(SessionId, Bytes), RefusedMessage> {
     let open = OpenSession {
         principal: visit.principal.clone(),
         transport,
@@ -131,13 +131,13 @@ fn internal(what: &str) -> GatewayError {
     GatewayError::Internal(what.to_owned())
 }
 
-pub(crate) struct HandedOver {
+pub(crate) struct HandedOverMessage {
     id: Option<RequestId>,
     ids_of_batch: Vec<RequestId>,
     once: bool,
 }
 
-impl HandedOver {
+impl HandedOverMessage {
     fn nothing() -> Self {
         Self {
             id: None,
@@ -180,13 +180,13 @@ impl HandedOver {
     }
 
     /// Writes the answer to a request that runs as a task.
-    pub(crate) fn write(&self, delivered: Delivered) -> Written {
+    pub(crate) fn write(&self, delivered: Delivered) -> WrittenAnswer {
         match (delivered, &self.id) {
-            (Delivered::Accepted, _) | (Delivered::Task(_), None) => Written::Nothing,
-            (Delivered::Json(text), _) => Written::Text(text),
-            (Delivered::Stream(stream), _) => Written::Stream(stream),
+            (Delivered::Accepted, _) | (Delivered::Task(_), None) => WrittenAnswer::Nothing,
+            (Delivered::Json(text), _) => WrittenAnswer::Text(text),
+            (Delivered::Stream(stream), _) => WrittenAnswer::Stream(stream),
             (Delivered::Task(task), Some(id)) => {
-                Written::Text(response(id, &task.to_legacy_created()))
+                WrittenAnswer::Text(response(id, &task.to_legacy_created()))
             }
         }
     }
@@ -199,7 +199,7 @@ impl HandedOver {
     }
 }
 
-pub(crate) enum Written {
+pub(crate) enum WrittenAnswer {
     Nothing,
     Text(Bytes),
     Stream(EventStream),
@@ -209,7 +209,7 @@ pub(crate) async fn hand_over(
     visit: &Visit<'_>,
     session: SessionId,
     body: Body,
-) -> Result<(HandedOver, Delivered), GatewayError> {
+) -> Result<(HandedOverMessage, Delivered), GatewayError> {
     let to = SessionRef {
         headers: visit.forwarded(),
         ..to(visit, session)
@@ -219,9 +219,9 @@ pub(crate) async fn hand_over(
             Some(own) => {
                 let id = Some(request.id.clone());
                 let delivered = Box::pin(task::serve(visit, own, request)).await?;
-                let handed = HandedOver {
+                let handed = HandedOverMessage {
                     id,
-                    ..HandedOver::nothing()
+                    ..HandedOverMessage::nothing()
                 };
                 return Ok((handed, delivered));
             }
@@ -232,7 +232,7 @@ pub(crate) async fn hand_over(
     };
     let mut post = Post::new(body);
     bind::bind(visit, &to, &mut post, &[]);
-    let handed = HandedOver::of(&post);
+    let handed = HandedOverMessage::of(&post);
     let delivered = match post.is_bound() {
         true => bind::deliver_bound(visit, &to, post).await?,
         false => visit.edge.gateway.deliver(&to, post).await?,
@@ -245,11 +245,11 @@ async fn pass(
     session: SessionId,
     body: Body,
     permit: Option<(&mut RequestPermit, AnswerForm)>,
-) -> Result<(HandedOver, Delivered, Option<SessionPlaces>), GatewayError> {
+) -> Result<(HandedOverMessage, Delivered, Option<SessionPlaces>), GatewayError> {
     match (task::answered(visit, body), permit) {
         (Ok(answer), _) => {
             let delivered = Box::pin(task::answer(visit, &to(visit, session), answer)).await?;
-            Ok((HandedOver::nothing(), delivered, None))
+            Ok((HandedOverMessage::nothing(), delivered, None))
         }
         (Err(body), Some((permit, form))) => {
             hand_over_held(visit, session, body, permit, form).await
@@ -267,7 +267,7 @@ async fn deliver(
     body: Body,
     form: AnswerForm,
     mut permit: RequestPermit,
-) -> Result<Response, Refused> {
+) -> Result<Response, RefusedMessage> {
     let edge = visit.edge;
     if let Some(refusal) = extension::refusal(&body) {
         if let Some(record) = &permit.record {
@@ -282,31 +282,31 @@ async fn deliver(
         pass(visit, session, body, Some((&mut permit, form))).await?;
     let mut written = handed.write(delivered);
     if let Some(whole) = whole
-        && let Written::Stream(stream) = written
+        && let WrittenAnswer::Stream(stream) = written
     {
         let text = Box::pin(whole.read(stream, &handed)).await?;
         if let Some(places) = &mut places {
             places.answered(&text);
         }
-        written = Written::Text(text);
+        written = WrittenAnswer::Text(text);
     }
     if told {
-        written = Written::Nothing;
+        written = WrittenAnswer::Nothing;
     }
     Ok(match written {
-        Written::Nothing => {
+        WrittenAnswer::Nothing => {
             if let Some(record) = &permit.record {
                 record.answered(b"");
             }
             answer::empty(StatusCode::ACCEPTED)
         }
-        Written::Text(text) => {
+        WrittenAnswer::Text(text) => {
             if let Some(record) = &permit.record {
                 record.answered(&text);
             }
             answer::json(StatusCode::OK, handed.keep(visit, text)?)
         }
-        Written::Stream(stream) => {
+        WrittenAnswer::Stream(stream) => {
             let record = permit.record.clone();
             let frames = StreamFrames::of_post(stream, visit, record, (handed, places));
             let held = (permit, edge.load.open(StreamKind::Call));
@@ -315,7 +315,7 @@ async fn deliver(
     })
 }
 
-pub(crate) async fn listen(visit: &Visit<'_>) -> Result<Response, Refused> {
+pub(crate) async fn listen(visit: &Visit<'_>) -> Result<Response, RefusedMessage> {
     let edge = visit.edge;
     let session = addressed(visit)?;
     media::expect_event_stream(&visit.head.headers)?;
@@ -333,7 +333,7 @@ pub(crate) async fn listen(visit: &Visit<'_>) -> Result<Response, Refused> {
     Ok(sse::response(frames, edge.config.timing.keep_alive, held))
 }
 
-pub(crate) async fn close(visit: &Visit<'_>) -> Result<Response, Refused> {
+pub(crate) async fn close(visit: &Visit<'_>) -> Result<Response, RefusedMessage> {
     let session = addressed(visit)?;
     visit.edge.gateway.close(&to(visit, session)).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))

@@ -6,7 +6,7 @@ use shoal_protocol::{Body, Message};
 use shoal_telemetry::metrics::{QuotaOutcome, StreamKind, metrics};
 use tokio_util::sync::CancellationToken;
 
-use crate::places::{Place, PrincipalPlaces};
+use crate::places::{PrincipalPlaces, QuotaPlace};
 use crate::refusal::Refusal;
 use crate::single_streams::SingleStreams;
 
@@ -22,10 +22,10 @@ const KINDS: [StreamKind; 4] = [
 
 /// Counts and limits an edge's running work. Clones share the counts.
 #[derive(Clone, Debug, Default)]
-pub struct Load(Arc<Counts>);
+pub struct Load(Arc<LoadCounts>);
 
 #[derive(Debug, Default)]
-struct Counts {
+struct LoadCounts {
     requests: AtomicUsize,
     requests_of: PrincipalPlaces,
     body_bytes: AtomicUsize,
@@ -136,10 +136,10 @@ impl Load {
         KINDS.map(|kind| (kind, self.0.open[kind as usize].load(Ordering::Relaxed)))
     }
 
-    pub(crate) fn open(&self, kind: StreamKind) -> OpenStream {
+    pub(crate) fn open(&self, kind: StreamKind) -> OpenStreamCount {
         let counts = Arc::clone(&self.0);
         counts.open[kind as usize].fetch_add(1, Ordering::Relaxed);
-        OpenStream { counts, kind }
+        OpenStreamCount { counts, kind }
     }
 
     pub(crate) fn admit_stream(
@@ -182,8 +182,8 @@ fn begins_call(body: &Body) -> bool {
 }
 
 pub(crate) struct RequestCount {
-    counts: Arc<Counts>,
-    _place: Option<Place>,
+    counts: Arc<LoadCounts>,
+    _place: Option<QuotaPlace>,
 }
 
 impl Drop for RequestCount {
@@ -192,20 +192,20 @@ impl Drop for RequestCount {
     }
 }
 
-pub(crate) struct OpenStream {
-    counts: Arc<Counts>,
+pub(crate) struct OpenStreamCount {
+    counts: Arc<LoadCounts>,
     kind: StreamKind,
 }
 
-impl Drop for OpenStream {
+impl Drop for OpenStreamCount {
     fn drop(&mut self) {
         self.counts.open[self.kind as usize].fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 pub(crate) struct StreamPermit {
-    counts: Arc<Counts>,
-    _place: Option<Place>,
+    counts: Arc<LoadCounts>,
+    _place: Option<QuotaPlace>,
 }
 
 impl Drop for StreamPermit {

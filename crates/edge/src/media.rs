@@ -4,7 +4,7 @@ use shoal_protocol::shown;
 use crate::refusal::Refusal;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Accepted {
+struct AcceptedTypes {
     json: bool,
     event_stream: bool,
 }
@@ -26,17 +26,19 @@ const USUAL: [&[u8]; 2] = [
 
 /// Every client must accept JSON.
 pub(crate) fn answer_form(headers: &HeaderMap, json_only: bool) -> Result<AnswerForm, Refusal> {
-    match Accepted::of(headers) {
-        Accepted { json: false, .. } => Err(Refusal::NotAcceptable(
+    match AcceptedTypes::of(headers) {
+        AcceptedTypes { json: false, .. } => Err(Refusal::NotAcceptable(
             "application/json, text/event-stream",
         )),
-        Accepted { event_stream, .. } if event_stream && !json_only => Ok(AnswerForm::JsonOrStream),
+        AcceptedTypes { event_stream, .. } if event_stream && !json_only => {
+            Ok(AnswerForm::JsonOrStream)
+        }
         _ => Ok(AnswerForm::Json),
     }
 }
 
 pub(crate) fn expect_event_stream(headers: &HeaderMap) -> Result<(), Refusal> {
-    if Accepted::of(headers).event_stream {
+    if AcceptedTypes::of(headers).event_stream {
         Ok(())
     } else {
         Err(Refusal::NotAcceptable("text/event-stream"))
@@ -72,7 +74,7 @@ fn is_identity(encodings: &[u8]) -> bool {
     })
 }
 
-impl Accepted {
+impl AcceptedTypes {
     fn of(headers: &HeaderMap) -> Self {
         let both = Self {
             json: true,
@@ -116,14 +118,14 @@ fn is_excluded(range: &str) -> bool {
 mod tests {
     use http::HeaderMap;
 
-    use super::{Accepted, AnswerForm, answer_form, expect_json_body};
+    use super::{AcceptedTypes, AnswerForm, answer_form, expect_json_body};
 
     fn accepted(values: &[&str]) -> (bool, bool) {
         let mut headers = HeaderMap::new();
         for value in values {
             headers.append("accept", value.parse().unwrap());
         }
-        let accepted = Accepted::of(&headers);
+        let accepted = AcceptedTypes::of(&headers);
         (accepted.json, accepted.event_stream)
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct MessageBounds {
     pub(crate) principal: Principal,
 }
 
-pub(crate) struct Metered {
+pub(crate) struct MeteredConnection {
     connection: Box<dyn Duplex>,
     bounds: MessageBounds,
     read: usize,
@@ -41,7 +41,7 @@ enum Room {
     Held(BodyPermit, Pin<Box<Sleep>>),
 }
 
-impl Metered {
+impl MeteredConnection {
     pub(crate) fn new(connection: Box<dyn Duplex>, bounds: MessageBounds) -> Self {
         Self {
             connection,
@@ -107,7 +107,7 @@ impl Metered {
     }
 }
 
-impl AsyncRead for Metered {
+impl AsyncRead for MeteredConnection {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -127,7 +127,7 @@ impl AsyncRead for Metered {
     }
 }
 
-impl AsyncWrite for Metered {
+impl AsyncWrite for MeteredConnection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -21,7 +21,7 @@ use crate::extension;
 use crate::media::{self, AnswerForm};
 use crate::permit::RequestPermit;
 use crate::refusal::Refusal;
-use crate::refused::Refused;
+use crate::refused::RefusedMessage;
 use crate::visit::Visit;
 
 pub(crate) async fn serve(
@@ -31,7 +31,7 @@ pub(crate) async fn serve(
     body: Body,
     form: AnswerForm,
     permit: RequestPermit,
-) -> Result<Response, Refused> {
+) -> Result<Response, RefusedMessage> {
     let refuse = |what: &str| Refusal::Modern(RpcError::invalid_request(what));
     match body {
         Body::Single(Message::Request(request)) => {
@@ -86,7 +86,7 @@ async fn serve_request(
     request: Request,
     form: AnswerForm,
     permit: RequestPermit,
-) -> Result<Response, Refused> {
+) -> Result<Response, RefusedMessage> {
     let headers = &visit.head.headers;
     let dispatcher = &*visit.edge.dispatcher;
     let tasks = visit.edge.config.tasks.enabled;

@@ -11,7 +11,7 @@ use shoal_ports::Principal;
 #[derive(Debug, Default)]
 pub(crate) struct PlaceCount(Arc<AtomicUsize>);
 
-pub(crate) struct Place {
+pub(crate) struct QuotaPlace {
     taken: Arc<AtomicUsize>,
     count: usize,
 }
@@ -19,12 +19,12 @@ pub(crate) struct Place {
 impl PlaceCount {
     /// Takes places within the limit. `mut` excludes concurrent takers, but places may be returned
     /// meanwhile.
-    pub(crate) fn take(&mut self, count: usize, limit: usize) -> Option<Place> {
+    pub(crate) fn take(&mut self, count: usize, limit: usize) -> Option<QuotaPlace> {
         if self.0.load(Ordering::Acquire) + count > limit {
             return None;
         }
         self.0.fetch_add(count, Ordering::Relaxed);
-        Some(Place {
+        Some(QuotaPlace {
             taken: Arc::clone(&self.0),
             count,
         })
@@ -36,7 +36,7 @@ impl PlaceCount {
     }
 }
 
-impl Drop for Place {
+impl Drop for QuotaPlace {
     fn drop(&mut self) {
         // Pairs with the acquire of the next taker.
         self.taken.fetch_sub(self.count, Ordering::Release);
@@ -47,7 +47,7 @@ impl Drop for Place {
 pub(crate) struct PrincipalPlaces(Mutex<HashMap<Principal, PlaceCount, RandomState>>);
 
 impl PrincipalPlaces {
-    pub(crate) fn take(&self, principal: &Principal, limit: usize) -> Option<Place> {
+    pub(crate) fn take(&self, principal: &Principal, limit: usize) -> Option<QuotaPlace> {
         let mut counts = self.0.lock();
         if let Some(count) = counts.get_mut(principal) {
             return count.take(1, limit);
@@ -64,17 +64,17 @@ impl PrincipalPlaces {
 
 /// One place needs no allocation.
 #[derive(Default)]
-pub(crate) struct Places {
-    first: Option<Place>,
-    others: Vec<Place>,
+pub(crate) struct RequestPlaces {
+    first: Option<QuotaPlace>,
+    others: Vec<QuotaPlace>,
 }
 
-impl Places {
+impl RequestPlaces {
     pub(crate) fn is_empty(&self) -> bool {
         self.first.is_none()
     }
 
-    pub(crate) fn add(&mut self, place: Place) {
+    pub(crate) fn add(&mut self, place: QuotaPlace) {
         match self.first {
             None => self.first = Some(place),
             Some(_) => self.others.push(place),
@@ -82,7 +82,7 @@ impl Places {
     }
 }
 
-pub(crate) type SharedPlaces = Arc<Mutex<Places>>;
+pub(crate) type SharedPlaces = Arc<Mutex<RequestPlaces>>;
 
 #[cfg(test)]
 mod tests {

@@ -24,10 +24,10 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use self::leases::{Asking, Leases, Step};
-use self::requests::Requests;
-use self::rule::Rule;
-pub(crate) use crate::places::Places;
+use self::leases::{AskingStore, LeaseStep, Leases};
+use self::requests::CountedRequests;
+use self::rule::QuotaRule;
+pub(crate) use crate::places::RequestPlaces;
 use crate::refusal::Refusal;
 
 /// A request's maximum wait for the store. After this, the edge counts the request by its own share
@@ -46,13 +46,13 @@ type Edges = Box<dyn Fn() -> usize + Send + Sync>;
 
 /// An edge's quotas. A cheap handle.
 #[derive(Clone)]
-pub struct Quotas(Arc<Shared>);
+pub struct Quotas(Arc<QuotasInner>);
 
-struct Shared {
+struct QuotasInner {
     cells: Arc<dyn QuotaCells>,
     own: MemoryQuotas,
     edges: Edges,
-    rules: RwLock<Arc<Rules>>,
+    rules: RwLock<Arc<QuotaRules>>,
     any_of_address: AtomicBool,
     any_of_message: AtomicBool,
     asks: Arc<Semaphore>,
@@ -61,22 +61,22 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct Rules {
-    of_address: Vec<Arc<Rule>>,
-    of_message: Vec<Arc<Rule>>,
+struct QuotaRules {
+    of_address: Vec<Arc<QuotaRule>>,
+    of_message: Vec<Arc<QuotaRule>>,
     names_tools: bool,
 }
 
-impl Rules {
-    fn all(&self) -> impl Iterator<Item = &Arc<Rule>> {
+impl QuotaRules {
+    fn all(&self) -> impl Iterator<Item = &Arc<QuotaRule>> {
         self.of_address.iter().chain(&self.of_message)
     }
 
     fn unused(
         &self,
         take: impl Fn(&Leases) -> Vec<(QuotaSubject, u32)>,
-    ) -> Vec<(Arc<Rule>, QuotaSubject, u32)> {
-        let of_rule = |rule: &Arc<Rule>| {
+    ) -> Vec<(Arc<QuotaRule>, QuotaSubject, u32)> {
+        let of_rule = |rule: &Arc<QuotaRule>| {
             let (rule, unused) = (Arc::clone(rule), take(&rule.leases).into_iter());
             unused.map(move |(subject, cells)| (Arc::clone(&rule), subject, cells))
         };
@@ -90,7 +90,7 @@ impl Quotas {
         cells: Arc<dyn QuotaCells>,
         edges: impl Fn() -> usize + Send + Sync + 'static,
     ) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(QuotasInner {
             cells,
             own: MemoryQuotas::default(),
             edges: Box::new(edges),
@@ -117,17 +117,17 @@ impl Quotas {
         let names = quotas.iter().map(|quota| &quota.name);
         metrics().known.add(NameKind::Quota, names);
         let before = shared.rules.read().clone();
-        let mut rules = Rules::default();
+        let mut rules = QuotaRules::default();
         for config in quotas {
             let known = before.all().find(|rule| rule.config == *config);
-            let rule = known.map_or_else(|| Arc::new(Rule::new(config)), Arc::clone);
+            let rule = known.map_or_else(|| Arc::new(QuotaRule::new(config)), Arc::clone);
             rules.names_tools |= !config.tools.is_empty();
             match config.per {
                 QuotaPer::Address => rules.of_address.push(rule),
                 QuotaPer::Principal | QuotaPer::All => rules.of_message.push(rule),
             }
         }
-        let any = |rules: &[Arc<Rule>]| !rules.is_empty();
+        let any = |rules: &[Arc<QuotaRule>]| !rules.is_empty();
         let (address, message) = (any(&rules.of_address), any(&rules.of_message));
         *shared.rules.write() = Arc::new(rules);
         (shared.any_of_address).store(address, Ordering::Relaxed);
@@ -164,9 +164,9 @@ impl Quotas {
         &self,
         from: Option<IpAddr>,
         came: Instant,
-    ) -> Result<Places, Refusal> {
+    ) -> Result<RequestPlaces, Refusal> {
         let Some(address) = from.filter(|_| self.count_addresses()) else {
-            return Ok(Places::default());
+            return Ok(RequestPlaces::default());
         };
         let rules = self.0.rules.read().clone();
         let subject = QuotaSubject::address(address);
@@ -179,14 +179,14 @@ impl Quotas {
         principal: &Principal,
         body: &Body,
         came: Instant,
-    ) -> Result<Places, Refusal> {
+    ) -> Result<RequestPlaces, Refusal> {
         if !self.0.any_of_message.load(Ordering::Relaxed) {
-            return Ok(Places::default());
+            return Ok(RequestPlaces::default());
         }
         let rules = self.0.rules.read().clone();
-        let requests = Requests::of(body, rules.names_tools);
+        let requests = CountedRequests::of(body, rules.names_tools);
         let own = QuotaSubject::Principal(principal.clone());
-        let counted = |rule: &Rule| {
+        let counted = |rule: &QuotaRule| {
             let subject = match rule.config.per {
                 QuotaPer::Principal => &own,
                 QuotaPer::Address | QuotaPer::All => &QuotaSubject::Everybody,
@@ -201,12 +201,12 @@ impl Quotas {
     /// that a rule counts.
     async fn admit_by<'a>(
         &self,
-        rules: &[Arc<Rule>],
+        rules: &[Arc<QuotaRule>],
         mut now: Instant,
         principal: Option<&Principal>,
-        counted: impl Fn(&Rule) -> (&'a QuotaSubject, u32),
-    ) -> Result<Places, Refusal> {
-        let mut places = Places::default();
+        counted: impl Fn(&QuotaRule) -> (&'a QuotaSubject, u32),
+    ) -> Result<RequestPlaces, Refusal> {
+        let mut places = RequestPlaces::default();
         for (at, rule) in rules.iter().enumerate() {
             let (subject, count) = counted(rule);
             if count == 0 {
@@ -215,13 +215,13 @@ impl Quotas {
             let mut limit = rule.config.concurrent;
             let admitted = loop {
                 match rule.take(subject, count, limit.take(), now, &mut places) {
-                    Ok(Step::Spent) => break Ok(()),
-                    Ok(Step::Refused(wait)) => break Err(rule.used_up(wait)),
-                    Ok(Step::Wait(news)) => {
+                    Ok(LeaseStep::Spent) => break Ok(()),
+                    Ok(LeaseStep::Refused(wait)) => break Err(rule.used_up(wait)),
+                    Ok(LeaseStep::Wait(news)) => {
                         news.await;
                         now = Instant::now();
                     }
-                    Ok(Step::Ask { rate, want, unused }) => {
+                    Ok(LeaseStep::Ask { rate, want, unused }) => {
                         let (rule, subject) = (Arc::clone(rule), subject.clone());
                         self.ask(rule, rate, subject, (count, want), unused);
                     }
@@ -245,7 +245,7 @@ impl Quotas {
     /// open questions, this edge counts its own share.
     fn ask(
         &self,
-        rule: Arc<Rule>,
+        rule: Arc<QuotaRule>,
         rate: CellRate,
         subject: QuotaSubject,
         (need, want): (u32, u32),
@@ -254,10 +254,10 @@ impl Quotas {
         let shared = Arc::clone(&self.0);
         let Ok(place) = Arc::clone(&shared.asks).try_acquire_owned() else {
             let taken = shared.take_own(&rule, rate, &subject, need, want);
-            return Asking::new(&rule.leases, &subject).answered(need, taken);
+            return AskingStore::new(&rule.leases, &subject).answered(need, taken);
         };
         tokio::spawn(async move {
-            let asking = Asking::new(&rule.leases, &subject);
+            let asking = AskingStore::new(&rule.leases, &subject);
             let _place = place;
             if unused > 0 {
                 shared.give_back(&rule, subject.clone(), unused).await;
@@ -268,10 +268,10 @@ impl Quotas {
     }
 }
 
-impl Shared {
+impl QuotasInner {
     async fn take(
         &self,
-        rule: &Rule,
+        rule: &QuotaRule,
         rate: CellRate,
         subject: &QuotaSubject,
         need: u32,
@@ -297,7 +297,7 @@ impl Shared {
 
     fn take_own(
         &self,
-        rule: &Rule,
+        rule: &QuotaRule,
         rate: CellRate,
         subject: &QuotaSubject,
         need: u32,
@@ -309,8 +309,8 @@ impl Shared {
         self.own.take_now(&key, share, need, want)
     }
 
-    async fn give_all_back(&self, unused: Vec<(Arc<Rule>, QuotaSubject, u32)>) {
-        let give = |(rule, subject, cells): (Arc<Rule>, _, _)| async move {
+    async fn give_all_back(&self, unused: Vec<(Arc<QuotaRule>, QuotaSubject, u32)>) {
+        let give = |(rule, subject, cells): (Arc<QuotaRule>, _, _)| async move {
             self.give_back(&rule, subject, cells).await;
         };
         stream::iter(unused)
@@ -318,7 +318,7 @@ impl Shared {
             .await;
     }
 
-    async fn give_back(&self, rule: &Rule, subject: QuotaSubject, cells: u32) {
+    async fn give_back(&self, rule: &QuotaRule, subject: QuotaSubject, cells: u32) {
         let Some(rate) = rule.rate.filter(|_| self.may_ask()) else {
             return;
         };
@@ -335,7 +335,7 @@ impl Shared {
         }
     }
 
-    async fn look(&self, rules: &Rules) {
+    async fn look(&self, rules: &QuotaRules) {
         if self.away.lock().is_none() {
             return;
         }
@@ -375,7 +375,7 @@ fn no_reply() -> StoreError {
     StoreError::Unavailable("no reply in time".to_owned())
 }
 
-fn sweep(shared: &Arc<Shared>) -> AbortOnDropHandle<()> {
+fn sweep(shared: &Arc<QuotasInner>) -> AbortOnDropHandle<()> {
     let shared = Arc::downgrade(shared);
     AbortOnDropHandle::new(tokio::spawn(async move {
         let mut every = interval(SWEEP);

@@ -18,7 +18,7 @@ use std::time::Duration;
 use shoal_ports::{ErrorReport, LatencyHistogram, Listing, Outcomes, RecentCalls, Step};
 use shoal_protocol::code;
 
-pub(crate) use operation::Unanswered;
+pub(crate) use operation::WhyUnanswered;
 pub(crate) use posted::Posted;
 pub(crate) use request::RequestRecord;
 use ring::Ring;
@@ -37,7 +37,7 @@ const ERRORS: usize = 256;
 pub struct Recorder(Arc<RecorderInner>);
 
 struct RecorderInner {
-    now: Counters,
+    now: ToolCounters,
     steps: Ring<Step>,
     errors: Ring<ErrorReport>,
     /// Failures of tools. They have a ring of their own, because they would displace errors.
@@ -46,15 +46,15 @@ struct RecorderInner {
 }
 
 #[derive(Default)]
-struct Counters {
+struct ToolCounters {
     outcomes: [AtomicU64; 4],
     latency: LatencyHistogram,
 }
 
-impl Counters {
-    fn count(&self, ended: Ended, took: Duration) {
+impl ToolCounters {
+    fn count(&self, ended: MessageOutcome, took: Duration) {
         self.outcomes[ended as usize].fetch_add(1, Ordering::Relaxed);
-        if ended != Ended::Cancelled {
+        if ended != MessageOutcome::Cancelled {
             self.latency.record(took);
         }
     }
@@ -84,7 +84,7 @@ impl Counters {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum MessageOutcome {
     Ok,
     Rejected,
     Failed,
@@ -105,7 +105,7 @@ pub struct Gauges {
 impl Default for RecorderInner {
     fn default() -> Self {
         Self {
-            now: Counters::default(),
+            now: ToolCounters::default(),
             steps: Ring::new(STEPS),
             errors: Ring::new(ERRORS),
             failures: Ring::new(ERRORS),
@@ -156,20 +156,20 @@ impl Recorder {
 
     pub(crate) fn refused_unread(&self, why: &Refusal, took: Duration) {
         let error = why.error();
-        self.count(Ended::of_code(error.code), took);
+        self.count(MessageOutcome::of_code(error.code), took);
         self.0.errors.push(request::unread(&error));
     }
 
-    fn count(&self, ended: Ended, took: Duration) {
+    fn count(&self, ended: MessageOutcome, took: Duration) {
         self.0.now.count(ended, took);
     }
 
-    fn count_call(&self, tool: &str, ended: Ended, took: Duration) {
+    fn count_call(&self, tool: &str, ended: MessageOutcome, took: Duration) {
         self.0.tools.count(tool, ended, took);
     }
 }
 
-impl Ended {
+impl MessageOutcome {
     fn of_code(code: i64) -> Self {
         match code {
             code::OVERLOADED

@@ -146,15 +146,15 @@ pub(crate) enum Refusal {
     Gateway(#[from] GatewayError),
 }
 
-struct Row {
+struct RefusalRow {
     status: StatusCode,
     code: i64,
     reason: RefusalReason,
     retry_after: Option<Duration>,
 }
 
-const fn row(status: StatusCode, code: i64, reason: RefusalReason) -> Row {
-    Row {
+const fn row(status: StatusCode, code: i64, reason: RefusalReason) -> RefusalRow {
+    RefusalRow {
         status,
         code,
         reason,
@@ -162,7 +162,7 @@ const fn row(status: StatusCode, code: i64, reason: RefusalReason) -> Row {
     }
 }
 
-const OF_NODE: Row = Row {
+const OF_NODE: RefusalRow = RefusalRow {
     retry_after: Some(SOON),
     ..row(
         StatusCode::SERVICE_UNAVAILABLE,
@@ -172,7 +172,7 @@ const OF_NODE: Row = Row {
 };
 
 /// A limit of the principal, or of a quota. Other callers may continue. Only such refusals use 429.
-const OF_PRINCIPAL: Row = Row {
+const OF_PRINCIPAL: RefusalRow = RefusalRow {
     retry_after: Some(SOON),
     ..row(
         StatusCode::TOO_MANY_REQUESTS,
@@ -181,14 +181,14 @@ const OF_PRINCIPAL: Row = Row {
     )
 };
 
-const HEADERS: Row = row(
+const HEADERS: RefusalRow = row(
     StatusCode::BAD_REQUEST,
     code::INVALID_REQUEST,
     RefusalReason::Headers,
 );
 
 impl Refusal {
-    fn row(&self) -> Row {
+    fn row(&self) -> RefusalRow {
         use RefusalReason as Reason;
         use StatusCode as Status;
         const INVALID: i64 = code::INVALID_REQUEST;
@@ -202,14 +202,14 @@ impl Refusal {
             | Self::NotInitialized
             | Self::InvalidSessionId
             | Self::InvalidEventId(_) => HEADERS,
-            Self::MirroredTwice(_) => Row {
+            Self::MirroredTwice(_) => RefusalRow {
                 code: code::HEADER_MISMATCH,
                 ..HEADERS
             },
             Self::ForeignHost(_) | Self::ForeignOrigin(_) => {
                 row(Status::FORBIDDEN, INVALID, Reason::Origin)
             }
-            Self::HeadersTooLarge { .. } => Row {
+            Self::HeadersTooLarge { .. } => RefusalRow {
                 status: Status::REQUEST_HEADER_FIELDS_TOO_LARGE,
                 ..HEADERS
             },
@@ -217,7 +217,7 @@ impl Refusal {
                 row(Status::METHOD_NOT_ALLOWED, INVALID, Reason::NotServed)
             }
             Self::WebSocketOff => row(Status::BAD_REQUEST, INVALID, Reason::NotServed),
-            Self::WebSocketVersion => Row {
+            Self::WebSocketVersion => RefusalRow {
                 status: Status::UPGRADE_REQUIRED,
                 ..HEADERS
             },
@@ -230,17 +230,17 @@ impl Refusal {
             | Self::TooManyStreamsOfPrincipal { .. }
             | Self::NoRoomOfPrincipal { .. }
             | Self::AnswerNotKept(BacklogFull::Principal(_)) => OF_PRINCIPAL,
-            Self::QuotaUsedUp { wait, .. } => Row {
+            Self::QuotaUsedUp { wait, .. } => RefusalRow {
                 retry_after: Some(*wait),
                 ..OF_PRINCIPAL
             },
             Self::QuotaPlaces { .. } => OF_PRINCIPAL,
             Self::BatchOverQuota { .. } => row(Status::BAD_REQUEST, INVALID, Reason::Quota),
-            Self::NotAcceptable(_) => Row {
+            Self::NotAcceptable(_) => RefusalRow {
                 status: Status::NOT_ACCEPTABLE,
                 ..HEADERS
             },
-            Self::UnsupportedMediaType(_) | Self::EncodedBody => Row {
+            Self::UnsupportedMediaType(_) | Self::EncodedBody => RefusalRow {
                 status: Status::UNSUPPORTED_MEDIA_TYPE,
                 ..HEADERS
             },
@@ -255,7 +255,7 @@ impl Refusal {
             Self::UnsupportedVersionHeader(_) => {
                 row(Status::BAD_REQUEST, INVALID, Reason::Revision)
             }
-            Self::ShuttingDown => Row {
+            Self::ShuttingDown => RefusalRow {
                 retry_after: Some(SOON),
                 ..row(
                     Status::SERVICE_UNAVAILABLE,
@@ -263,7 +263,7 @@ impl Refusal {
                     Reason::Unavailable,
                 )
             },
-            Self::NotReady(why) => Row {
+            Self::NotReady(why) => RefusalRow {
                 retry_after: why.retry_after(),
                 ..row(
                     Status::SERVICE_UNAVAILABLE,
@@ -308,16 +308,16 @@ pub(crate) fn seconds(wait: Duration) -> u128 {
     wait.as_millis().div_ceil(1000).max(1)
 }
 
-fn of_auth(why: &AuthError) -> Row {
+fn of_auth(why: &AuthError) -> RefusalRow {
     use RefusalReason as Reason;
     use StatusCode as Status;
     match why {
         AuthError::Scope(_) => row(Status::FORBIDDEN, code::INVALID_REQUEST, Reason::Forbidden),
-        AuthError::TooManyProofs { retry_after } => Row {
+        AuthError::TooManyProofs { retry_after } => RefusalRow {
             retry_after: Some(*retry_after),
             ..OF_PRINCIPAL
         },
-        AuthError::Unavailable { retry_after, .. } => Row {
+        AuthError::Unavailable { retry_after, .. } => RefusalRow {
             retry_after: Some(*retry_after),
             ..row(
                 Status::SERVICE_UNAVAILABLE,
@@ -333,7 +333,7 @@ fn of_auth(why: &AuthError) -> Row {
     }
 }
 
-fn of_modern(error: &RpcError) -> Row {
+fn of_modern(error: &RpcError) -> RefusalRow {
     let status = match error.code {
         code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
         _ => StatusCode::BAD_REQUEST,
@@ -349,7 +349,7 @@ fn of_modern(error: &RpcError) -> Row {
 /// A stream without its history is `400`, like the official servers' answer, because the session is
 /// alive. After a `404`, clients would initialize again; after a `400`, the official clients give
 /// up only this stream.
-fn of_gateway(error: &GatewayError) -> Row {
+fn of_gateway(error: &GatewayError) -> RefusalRow {
     use RefusalReason as Reason;
     use StatusCode as Status;
     let row = match error {
@@ -379,7 +379,7 @@ fn of_gateway(error: &GatewayError) -> Row {
             Reason::Other,
         ),
     };
-    Row {
+    RefusalRow {
         retry_after: error.retry_after(),
         ..row
     }

@@ -5,13 +5,13 @@ use shoal_protocol::RequestId;
 use crate::recorder::{Recorder, RequestRecord};
 use crate::refusal::Refusal;
 
-pub(crate) struct Refused {
+pub(crate) struct RefusedMessage {
     pub(crate) why: Box<Refusal>,
     pub(crate) id: Option<RequestId>,
     pub(crate) record: Option<RequestRecord>,
 }
 
-impl Refused {
+impl RefusedMessage {
     pub(crate) fn of(id: Option<RequestId>, why: impl Into<Refusal>) -> Self {
         Self {
             why: Box::new(why.into()),
@@ -28,7 +28,7 @@ impl Refused {
     }
 }
 
-impl<R: Into<Refusal>> From<R> for Refused {
+impl<R: Into<Refusal>> From<R> for RefusedMessage {
     fn from(why: R) -> Self {
         Self::of(None, why)
     }

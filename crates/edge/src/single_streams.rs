@@ -8,10 +8,10 @@ use tokio_util::sync::CancellationToken;
 
 /// Open streams that cannot be resumed. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct SingleStreams(Arc<Mutex<HashMap<SessionId, Open>>>);
+pub struct SingleStreams(Arc<Mutex<HashMap<SessionId, OpenSingleStream>>>);
 
 #[derive(Debug)]
-struct Open {
+struct OpenSingleStream {
     passed: EventId,
     end: CancellationToken,
 }
@@ -45,7 +45,7 @@ impl SingleStreams {
 
     pub(crate) fn begin(&self, session: &SessionId, passed: EventId) -> SingleStream {
         let end = CancellationToken::new();
-        let open = Open {
+        let open = OpenSingleStream {
             passed,
             end: end.clone(),
         };

@@ -114,7 +114,7 @@ where
 {
     fn piece(&mut self, first: Bytes, cx: &mut Context<'_>) -> Bytes {
         measure(&first);
-        let mut piece = Piece::One(first);
+        let mut piece = SsePiece::One(first);
         while piece.has_room() {
             match Pin::new(&mut self.frames).poll_next(cx) {
                 Poll::Ready(Some(frame)) if frame.len() > PIECE => {
@@ -176,12 +176,12 @@ where
     }
 }
 
-enum Piece {
+enum SsePiece {
     One(Bytes),
     Many(BytesMut),
 }
 
-impl Piece {
+impl SsePiece {
     fn has_room(&self) -> bool {
         let length = match self {
             Self::One(frame) => frame.len(),

@@ -33,18 +33,18 @@ pub(crate) struct EdgeState {
     pub(crate) budget: Arc<BodyBudget>,
     pub(crate) backlog: Backlog,
     pub(crate) recorder: Recorder,
-    pub(crate) routes: Routes,
+    pub(crate) routes: RouteLabels,
     pub(crate) _counted: Vec<Registration>,
 }
 
-pub(crate) struct Routes {
+pub(crate) struct RouteLabels {
     pub(crate) mcp: &'static str,
     pub(crate) sse_stream: &'static str,
     pub(crate) sse_messages: &'static str,
     pub(crate) resource: &'static str,
 }
 
-impl Routes {
+impl RouteLabels {
     pub(crate) fn of(config: &EdgeConfig) -> Self {
         let http_sse = config.http_sse.clone().unwrap_or_default();
         Self {

@@ -11,7 +11,7 @@ use shoal_telemetry::trace::InSpan as _;
 use crate::era::{self, Selected, VersionHeader};
 use crate::incoming::Incoming;
 use crate::permit::RequestPermit;
-use crate::refused::Refused;
+use crate::refused::RefusedMessage;
 use crate::state::EdgeState;
 use crate::transport::{ClientTransport, Mount, is_at};
 use crate::visit::Visit;
@@ -27,7 +27,7 @@ impl ClientTransport for Streamable {
         })
     }
 
-    async fn answer(visit: Visit<'_>, body: HttpBody) -> Result<Response, Refused> {
+    async fn answer(visit: Visit<'_>, body: HttpBody) -> Result<Response, RefusedMessage> {
         match visit.head.method {
             Method::POST => post(visit, body).await,
             Method::GET => legacy::listen(&visit).await,
@@ -36,7 +36,7 @@ impl ClientTransport for Streamable {
     }
 }
 
-async fn post(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, Refused> {
+async fn post(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, RefusedMessage> {
     let edge = visit.edge;
     let headers = &visit.head.headers;
     let began = Instant::now();

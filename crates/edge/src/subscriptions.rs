@@ -11,8 +11,8 @@ use shoal_protocol::RawJson;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Notify, broadcast, watch};
 
-pub(crate) use self::filter::Filter;
-pub(crate) use self::listener::{Listener, News};
+pub(crate) use self::filter::SubscriptionFilter;
+pub(crate) use self::listener::{ListenerNews, SubscriptionListener};
 
 /// This edge's listeners. One Tokio task tells all of them about changes, and runs only while there
 /// are listeners.
@@ -26,18 +26,18 @@ pub(crate) struct Hub {
 struct Listeners {
     watched: bool,
     next: u64,
-    all: HashMap<u64, Arc<Listener>>,
+    all: HashMap<u64, Arc<SubscriptionListener>>,
     by_uri: HashMap<Arc<str>, Vec<u64>>,
 }
 
 pub(crate) struct Subscription {
     hub: Arc<Hub>,
     id: u64,
-    pub(crate) listener: Arc<Listener>,
-    uris: Vec<Watched>,
+    pub(crate) listener: Arc<SubscriptionListener>,
+    uris: Vec<WatchedResource>,
 }
 
-struct Watched {
+struct WatchedResource {
     dispatcher: Arc<dyn Dispatcher>,
     uri: Arc<str>,
 }
@@ -55,7 +55,7 @@ impl Hub {
     pub(crate) async fn join(
         self: &Arc<Self>,
         caller: &Caller,
-        filter: &mut Filter,
+        filter: &mut SubscriptionFilter,
         max_updates: usize,
     ) -> Subscription {
         let asked = filter.resource_subscriptions.iter().map(|uri| async move {
@@ -63,17 +63,17 @@ impl Hub {
             if let Err(error) = &watched {
                 tracing::debug!(%uri, %error, "left a resource out of a subscription");
             }
-            watched.is_ok().then(|| Watched {
+            watched.is_ok().then(|| WatchedResource {
                 dispatcher: Arc::clone(&self.dispatcher),
                 uri: Arc::from(uri.as_str()),
             })
         });
         let watched = join_all(asked).await;
-        let watched: Vec<Watched> = watched.into_iter().flatten().collect();
+        let watched: Vec<WatchedResource> = watched.into_iter().flatten().collect();
         let uris: Vec<Arc<str>> = watched.iter().map(|it| Arc::clone(&it.uri)).collect();
         filter.resource_subscriptions = uris.iter().map(ToString::to_string).collect();
         let principal = caller.principal.clone();
-        let listener = Listener::new(principal, filter, uris.clone(), max_updates);
+        let listener = SubscriptionListener::new(principal, filter, uris.clone(), max_updates);
         let listener = Arc::new(listener);
         let mut listeners = self.listeners.lock();
         if !listeners.watched {
@@ -177,7 +177,7 @@ impl Drop for Subscription {
     fn drop(&mut self) {
         let mut listeners = self.hub.listeners.lock();
         listeners.all.remove(&self.id);
-        for Watched { uri, .. } in &self.uris {
+        for WatchedResource { uri, .. } in &self.uris {
             leave(&mut listeners.by_uri, uri, self.id);
         }
         if listeners.all.is_empty() {
@@ -195,7 +195,7 @@ fn leave(by_name: &mut HashMap<Arc<str>, Vec<u64>>, name: &str, listener: u64) {
     }
 }
 
-impl Drop for Watched {
+impl Drop for WatchedResource {
     fn drop(&mut self) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;

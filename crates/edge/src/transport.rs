@@ -19,7 +19,7 @@ use shoal_ports::Scheme;
 
 use crate::authorize;
 use crate::refusal::Refusal;
-use crate::refused::Refused;
+use crate::refused::RefusedMessage;
 use crate::state::EdgeState;
 use crate::visit::Visit;
 
@@ -38,7 +38,7 @@ pub(crate) trait ClientTransport {
     fn answer(
         visit: Visit<'_>,
         body: HttpBody,
-    ) -> impl Future<Output = Result<Response, Refused>> + Send;
+    ) -> impl Future<Output = Result<Response, RefusedMessage>> + Send;
 }
 
 /// Allows a final slash, like most servers' routers.

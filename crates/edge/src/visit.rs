@@ -13,14 +13,14 @@ use shoal_telemetry::metrics::{self, Direction, metrics};
 use tokio::time::Instant;
 
 use crate::authorize;
-use crate::backlog::Reader;
+use crate::backlog::BacklogReader;
 use crate::body::{self, Bounds};
 use crate::connection::Connection;
 use crate::cut_off::CutOff;
 use crate::permit::RequestPermit;
-use crate::quotas::Places;
+use crate::quotas::RequestPlaces;
 use crate::refusal::Refusal;
-use crate::refused::Refused;
+use crate::refused::RefusedMessage;
 use crate::state::EdgeState;
 
 pub(crate) struct Visit<'a> {
@@ -33,11 +33,11 @@ pub(crate) struct Visit<'a> {
     /// `None` if another task watches the token for the whole connection.
     pub(crate) token: Option<&'a [u8]>,
     pub(crate) trace: Option<TraceContext>,
-    pub(crate) places: Places,
+    pub(crate) places: RequestPlaces,
 }
 
 impl Visit<'_> {
-    pub(crate) fn reader(&self) -> Reader {
+    pub(crate) fn reader(&self) -> BacklogReader {
         let backlog = &self.edge.backlog;
         let connection = Connection::of(&self.head.extensions);
         backlog.reader(&self.principal, connection.map(|it| &it.writing))
@@ -80,12 +80,12 @@ impl Visit<'_> {
         }))
     }
 
-    pub(crate) fn parse(&self, text: &Bytes) -> Result<Body, Refused> {
+    pub(crate) fn parse(&self, text: &Bytes) -> Result<Body, RefusedMessage> {
         let body = Body::from_client(text, self.edge.config.limits.nesting)
-            .map_err(|invalid| Refused::of(invalid.id.clone(), invalid))?;
+            .map_err(|invalid| RefusedMessage::of(invalid.id.clone(), invalid))?;
         if let Some(grant) = &self.grant {
             authorize::expect_enough(self.edge, self.head, &self.principal, grant, &body)
-                .map_err(|why| Refused::of(body.request_id(), why))?;
+                .map_err(|why| RefusedMessage::of(body.request_id(), why))?;
         }
         Ok(body)
     }

@@ -31,7 +31,7 @@ use shoal_ports::Scheme;
 
 use self::handshake::{AUTH, TOKEN_ONCE, accept, named_once};
 use crate::refusal::Refusal;
-use crate::refused::Refused;
+use crate::refused::RefusedMessage;
 use crate::state::EdgeState;
 use crate::transport::{ClientTransport, Mount, is_at};
 use crate::visit::Visit;
@@ -58,7 +58,7 @@ impl ClientTransport for WebSocket {
         }
     }
 
-    async fn answer(visit: Visit<'_>, _: HttpBody) -> Result<Response, Refused> {
+    async fn answer(visit: Visit<'_>, _: HttpBody) -> Result<Response, RefusedMessage> {
         if !visit.edge.config.websocket {
             return Err(Refusal::WebSocketOff.into());
         }

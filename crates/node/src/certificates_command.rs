@@ -14,7 +14,7 @@ use rustls_pki_types::DnsName;
 use self::authority::Authority;
 use self::directory::Directory;
 use self::secrets::Secrets;
-use self::standing::Standing;
+use self::standing::CertificateStanding;
 use crate::cli;
 use crate::config::check_pool_name;
 use crate::exit::Failure;
@@ -31,14 +31,14 @@ const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
 const ISSUED_BY: &str = "ca.crt";
 
-enum Place {
+enum CertificatePlace {
     Directory(Directory),
     Secrets(Secrets),
 }
 
 /// The version detects another writer.
 #[derive(Default)]
-struct Found {
+struct FoundCertificate {
     files: Files,
     version: Option<String>,
 }
@@ -46,7 +46,7 @@ struct Found {
 struct Wanted {
     certificate: String,
     names: Vec<String>,
-    found: Found,
+    found: FoundCertificate,
 }
 
 /// Makes missing certificates, replaces unusable ones, and prints a line for each.
@@ -57,8 +57,8 @@ struct Wanted {
 pub async fn run(command: &cli::Certificates) -> Result<(), Failure> {
     let names = wanted(command)?;
     let place = match (&command.to, &command.secrets) {
-        (Some(to), _) => Place::Directory(Directory::open(to)?),
-        (None, Some(prefix)) => Place::Secrets(Secrets::of_pod(prefix, command)?),
+        (Some(to), _) => CertificatePlace::Directory(Directory::open(to)?),
+        (None, Some(prefix)) => CertificatePlace::Secrets(Secrets::of_pod(prefix, command)?),
         (None, None) => return Err(Failure::usage("name a directory, or --secrets PREFIX")),
     };
     let mut wanted = Vec::new();
@@ -79,11 +79,11 @@ pub async fn run(command: &cli::Certificates) -> Result<(), Failure> {
     for (it, standing) in wanted.iter().zip(standings) {
         let described = place.describe(&it.certificate);
         let line = match standing {
-            Standing::Right => format!("kept {described}\n"),
-            Standing::Missing => format!("made {described}\n"),
-            Standing::Unusable(why) => format!("made {described} again: {why}\n"),
+            CertificateStanding::Right => format!("kept {described}\n"),
+            CertificateStanding::Missing => format!("made {described}\n"),
+            CertificateStanding::Unusable(why) => format!("made {described} again: {why}\n"),
         };
-        if standing != Standing::Right {
+        if standing != CertificateStanding::Right {
             let made = authority.issue(&it.names, &it.found.files)?;
             place.write(&it.certificate, &it.found, made).await?;
         }
@@ -119,7 +119,7 @@ fn wanted(command: &cli::Certificates) -> Result<BTreeMap<String, Vec<String>>, 
     Ok(wanted)
 }
 
-impl Place {
+impl CertificatePlace {
     async fn authority(&self, wanted: &[Wanted]) -> anyhow::Result<Authority> {
         let place = self.describe(AUTHORITY);
         let found = self.read(AUTHORITY).await?;
@@ -148,7 +148,7 @@ impl Place {
         Ok(authority)
     }
 
-    async fn read(&self, certificate: &str) -> anyhow::Result<Found> {
+    async fn read(&self, certificate: &str) -> anyhow::Result<FoundCertificate> {
         let mut found = match self {
             Self::Directory(directory) => directory.read(certificate)?,
             Self::Secrets(secrets) => secrets.read(certificate).await?,
@@ -158,7 +158,12 @@ impl Place {
         Ok(found)
     }
 
-    async fn write(&self, certificate: &str, before: &Found, files: Files) -> anyhow::Result<()> {
+    async fn write(
+        &self,
+        certificate: &str,
+        before: &FoundCertificate,
+        files: Files,
+    ) -> anyhow::Result<()> {
         match self {
             Self::Directory(directory) => directory.write(certificate, &files),
             Self::Secrets(secrets) => secrets.write(certificate, before, &files).await,

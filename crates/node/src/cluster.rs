@@ -22,7 +22,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Role, Settings};
-use crate::node::{Membership, Watch};
+use crate::node::{ClusterMembership, NodeWatch};
 
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -65,7 +65,7 @@ impl BoundCluster {
     pub(crate) fn serve(
         self,
         id: &NodeId,
-        membership: &Membership,
+        membership: &ClusterMembership,
         dispatch: &Dispatch,
         inspector: Arc<dyn Inspector>,
         config: LinkConfig,
@@ -118,7 +118,7 @@ impl ClusterListener {
 pub(crate) fn fleet(
     id: &NodeId,
     inspector: Arc<dyn Inspector>,
-    watch: &Watch,
+    watch: &NodeWatch,
     config: LinkConfig,
 ) -> Arc<Fleet> {
     let membership = watch.membership.as_ref();
@@ -133,7 +133,7 @@ pub(crate) fn fleet(
 
 pub(crate) fn joins(
     settings: &Settings,
-    membership: Option<&Membership>,
+    membership: Option<&ClusterMembership>,
     links: &LinkConfig,
 ) -> Option<WorkerJoins> {
     let alone = membership.is_some_and(|membership| membership.alone);
@@ -213,12 +213,12 @@ pub(crate) fn link_config(settings: &Settings, tls: Option<Tls>) -> LinkConfig {
     }
 }
 
-pub(crate) struct Owned {
+pub(crate) struct OwnedSessions {
     sessions: Sessions,
     lease: Duration,
 }
 
-impl Owned {
+impl OwnedSessions {
     pub(crate) fn new(sessions: Sessions, settings: &Settings) -> Self {
         let lease = settings.node.lease.get();
         Self { sessions, lease }
@@ -226,7 +226,7 @@ impl Owned {
 }
 
 #[async_trait]
-impl Ownership for Owned {
+impl Ownership for OwnedSessions {
     /// Checks twice, a lease apart, because another node that read this node's lease before its renewal may still claim
     /// sessions after the first check.
     async fn revalidate(&self) -> Result<(), StoreError> {

@@ -68,12 +68,12 @@ pub(crate) fn check(pools: &Pools, settings: &Settings) -> Result<(), Failure> {
 
 /// Returns the reason if a server that the user typed cannot be started. Waits forever if all start.
 pub(crate) async fn cannot_start(pools: &Pools, workers: Vec<Arc<WorkerRuntime>>) -> Failure {
-    let stdio = pools.command().map(|server| Typed {
+    let stdio = pools.command().map(|server| TypedEndpoint {
         pool: Pools::SERVER,
         server,
         code: Code::Failed,
     });
-    let openapi = pools.openapi.clone().map(|document| Typed {
+    let openapi = pools.openapi.clone().map(|document| TypedEndpoint {
         pool: Pools::OPENAPI,
         server: document,
         // The start of an OpenAPI server fails only because of its document.
@@ -88,13 +88,13 @@ pub(crate) async fn cannot_start(pools: &Pools, workers: Vec<Arc<WorkerRuntime>>
     }
 }
 
-struct Typed {
+struct TypedEndpoint {
     pool: &'static str,
     server: String,
     code: Code,
 }
 
-async fn fails(typed: Typed, workers: &[Arc<WorkerRuntime>]) -> Failure {
+async fn fails(typed: TypedEndpoint, workers: &[Arc<WorkerRuntime>]) -> Failure {
     let runs = |worker: &&Arc<WorkerRuntime>| *worker.announcement().borrow().pool == *typed.pool;
     let Some(worker) = workers.iter().find(runs) else {
         return std::future::pending().await;

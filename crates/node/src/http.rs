@@ -87,13 +87,13 @@ impl RequestService for Router {
 
 /// A bound listener that does not serve yet.
 #[derive(Debug)]
-pub struct Bound {
+pub struct BoundHttp {
     listener: TcpListener,
     address: SocketAddr,
     tls: Option<HttpTls>,
 }
 
-impl Bound {
+impl BoundHttp {
     /// Binds an address; port 0 takes a free port.
     ///
     /// # Errors

@@ -11,14 +11,14 @@ use shoal_ports::{
 };
 use shoal_session::Sessions;
 
-use crate::node::Watch;
+use crate::node::NodeWatch;
 
 const CALLS_OF_SESSION: usize = 100;
 
-pub(crate) struct LocalInspector(Arc<Watch>);
+pub(crate) struct LocalInspector(Arc<NodeWatch>);
 
 impl LocalInspector {
-    pub(crate) fn new(watch: Arc<Watch>) -> Self {
+    pub(crate) fn new(watch: Arc<NodeWatch>) -> Self {
         Self(watch)
     }
 
@@ -150,7 +150,7 @@ fn worker(worker: WorkerStatus) -> WorkerReport {
 }
 
 /// Ends each step of the recorder at its time, until the node is dropped.
-pub(crate) async fn sample(watch: Weak<Watch>) {
+pub(crate) async fn sample(watch: Weak<NodeWatch>) {
     let mut ended = 0;
     loop {
         let now = unix();

@@ -8,7 +8,7 @@ use crate::admin::Observed as _;
 use crate::cli::Pools;
 use crate::config::{Loaded, Settings};
 use crate::exit::Failure;
-use crate::node::Watch;
+use crate::node::NodeWatch;
 use crate::print::plain;
 
 /// At first, and after [`SOON`].
@@ -52,7 +52,7 @@ impl Narrator {
         );
     }
 
-    pub(crate) async fn ready(&self, watch: &Watch, addresses: &Addresses) {
+    pub(crate) async fn ready(&self, watch: &NodeWatch, addresses: &Addresses) {
         let mut is_told = false;
         loop {
             let readiness = watch.readiness();
@@ -69,7 +69,7 @@ impl Narrator {
         }
     }
 
-    fn is_ready(&self, watch: &Watch, addresses: &Addresses) {
+    fn is_ready(&self, watch: &NodeWatch, addresses: &Addresses) {
         let tools = watch
             .dispatch
             .status()

@@ -20,8 +20,8 @@ use tokio_util::sync::DropGuard;
 use tokio_util::task::AbortOnDropHandle;
 
 pub use crate::node_id::node_id;
-pub(crate) use membership::Membership;
-pub(crate) use watch::Watch;
+pub(crate) use membership::ClusterMembership;
+pub(crate) use watch::NodeWatch;
 
 use crate::cluster::{self, ClusterListener};
 use crate::config::{Role, Settings};
@@ -40,7 +40,7 @@ pub struct Node {
     pub(crate) pools: Pools,
     pub(crate) configuration: Arc<ConfigurationState>,
     _changing: DropGuard,
-    pub(crate) watch: Arc<Watch>,
+    pub(crate) watch: Arc<NodeWatch>,
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) listener: Option<ClusterListener>,
     pub(crate) joins: Option<Arc<WorkerJoins>>,
@@ -80,7 +80,7 @@ impl Node {
             }
             false => None,
         };
-        let watch = Watch::new(
+        let watch = NodeWatch::new(
             &settings,
             id.clone(),
             dispatch,
@@ -148,7 +148,7 @@ impl Node {
 }
 
 /// If there are no other processes, the edge calls this process's sessions without looking for their owner.
-fn gateway(membership: &Membership) -> Arc<dyn SessionGateway> {
+fn gateway(membership: &ClusterMembership) -> Arc<dyn SessionGateway> {
     match &membership.sessions {
         Some(sessions) if membership.alone => Arc::new(sessions.clone()),
         _ => Arc::new(membership.gateway.clone()),
@@ -162,7 +162,7 @@ async fn join(
     storage: &Storage,
     dispatch: &Dispatch,
     peers: Arc<dyn Peers>,
-) -> anyhow::Result<Membership> {
+) -> anyhow::Result<ClusterMembership> {
     let store = storage.store();
     let me = cluster::node_info(settings, id, address);
     let members = loop {
@@ -185,7 +185,10 @@ async fn join(
         .then(|| roles::sessions(settings, store.clone(), dispatch, id.clone()));
     if let Some(sessions) = &sessions {
         sessions.rely_on(members.liveness());
-        members.guard(Arc::new(cluster::Owned::new(sessions.clone(), settings)));
+        members.guard(Arc::new(cluster::OwnedSessions::new(
+            sessions.clone(),
+            settings,
+        )));
         let sessions = sessions.clone();
         members.report_load(move || cluster::load_of(&sessions));
     }
@@ -204,7 +207,7 @@ async fn join(
         tokio::spawn(opening);
     }
     let gateway = cluster::routed(settings, &members, store.directory, sessions.as_ref());
-    Ok(Membership {
+    Ok(ClusterMembership {
         members,
         gateway,
         sessions,

@@ -30,9 +30,9 @@ use crate::roles;
 const GOODBYE: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
-pub(crate) struct Pools(Arc<Inner>);
+pub(crate) struct Pools(Arc<PoolsInner>);
 
-struct Inner {
+struct PoolsInner {
     node: NodeId,
     /// Other processes only know what the pools offer.
     run_here: bool,
@@ -42,7 +42,7 @@ struct Inner {
     presence: PresencePorts,
     dispatch: Dispatch,
     joins: OnceLock<Weak<WorkerJoins>>,
-    state: Mutex<State>,
+    state: Mutex<PoolsState>,
     /// Held during every change. Contains the embedded server until a pool takes it.
     turn: tokio::sync::Mutex<Option<PoolHandler>>,
     tasks: TaskTracker,
@@ -50,7 +50,7 @@ struct Inner {
 }
 
 #[derive(Default)]
-struct State {
+struct PoolsState {
     /// Pools of the configuration.
     wanted: BTreeMap<String, Pool>,
     running: BTreeMap<String, RunningPool>,
@@ -95,7 +95,7 @@ impl Pools {
                 backends(name, pool, own, &outbound).await?,
             ));
         }
-        let pools = Self(Arc::new(Inner {
+        let pools = Self(Arc::new(PoolsInner {
             node: node.clone(),
             run_here,
             outbound,
@@ -103,9 +103,9 @@ impl Pools {
             presence: PresencePorts::new(settings.cluster.presence_port),
             dispatch,
             joins: OnceLock::new(),
-            state: Mutex::new(State {
+            state: Mutex::new(PoolsState {
                 wanted: settings.pools.clone(),
-                ..State::default()
+                ..PoolsState::default()
             }),
             turn: tokio::sync::Mutex::new(handler),
             tasks: TaskTracker::new(),

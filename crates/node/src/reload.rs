@@ -41,7 +41,7 @@ pub(crate) struct Reloads {
     refused: Option<(String, Option<Vec<u8>>)>,
 }
 
-struct Taken {
+struct TakenChanges {
     pools: Vec<String>,
     quotas: bool,
     at_next_start: Vec<String>,
@@ -156,7 +156,7 @@ impl Reloads {
     /// # Errors
     ///
     /// Why the configuration is unusable. Then nothing has changed.
-    async fn take(&mut self) -> Result<Taken, String> {
+    async fn take(&mut self) -> Result<TakenChanges, String> {
         let next = self
             .reader
             .load_again()
@@ -185,15 +185,15 @@ impl Reloads {
         }
         self.tell_left_out(next.left_out.clone());
         self.state.discovers(next.discovered.clone());
-        Ok(Taken {
+        Ok(TakenChanges {
             pools,
             quotas,
             at_next_start: at_next_start(&self.started, &next),
         })
     }
 
-    fn tell(&self, why: &'static str, taken: &Taken) -> ReloadOutcome {
-        let Taken {
+    fn tell(&self, why: &'static str, taken: &TakenChanges) -> ReloadOutcome {
+        let TakenChanges {
             pools,
             quotas,
             at_next_start,

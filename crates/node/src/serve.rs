@@ -17,14 +17,14 @@ use crate::certificates::Certificates;
 use crate::cli::{Pools, Serve};
 use crate::config::{AuthMode, Backend, Environment, Loaded, Pool, Role, SecretSource, Settings};
 use crate::exit::Failure;
-use crate::http::{Bound, HttpLimits};
+use crate::http::{BoundHttp, HttpLimits};
 use crate::narrator::{Addresses, Narrator};
 use crate::node::Node;
 use crate::pool_handler::PoolHandler;
 use crate::program::Program;
 use crate::reload::{ConfigReader, Reloads};
 use crate::service_manager::ServiceManager;
-use crate::shutdown::{Sockets, shut_down};
+use crate::shutdown::{HttpServers, shut_down};
 use crate::signals::{HangUps, Signals};
 use crate::starting::Starting;
 use crate::{admin, cluster, descriptors, given, roles};
@@ -148,7 +148,7 @@ pub async fn run(
         node.edge(callers.authenticator)
     });
     let calls = operator_calls(&node.settings, edge.as_ref());
-    let endpoint = |bound: &Bound| format!("{}{}", bound.origin(), node.settings.server.path);
+    let endpoint = |bound: &BoundHttp| format!("{}{}", bound.origin(), node.settings.server.path);
     let client_url = clients.as_ref().map(endpoint);
     let console = Console::new(
         node.fleet.clone(),
@@ -168,7 +168,7 @@ pub async fn run(
     };
     let hint = hint_for(&node.settings, clients.as_ref());
     let served = clients.zip(edge);
-    let sockets = Sockets {
+    let sockets = HttpServers {
         clients: served.map(|(clients, edge)| {
             let (connections, less) = descriptors::connections(&node.settings, ADMIN_CONNECTIONS);
             if let Some(less) = less {
@@ -216,8 +216,8 @@ pub async fn run(
     ended
 }
 
-pub(crate) fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<Bound> {
-    Bound::bind(address)
+pub(crate) fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<BoundHttp> {
+    BoundHttp::bind(address)
         .with_context(|| format!("cannot listen on {address} ({setting}; port 0 takes a free one)"))
 }
 
@@ -282,7 +282,7 @@ fn announce(addresses: &Addresses, narrator: &Narrator) -> anyhow::Result<()> {
         .context("cannot write to standard output")
 }
 
-fn hint_for(settings: &Settings, clients: Option<&Bound>) -> String {
+fn hint_for(settings: &Settings, clients: Option<&BoundHttp>) -> String {
     let plain = settings.server.tls.certificate.is_none();
     let clients = clients.filter(|_| plain && is_demo(settings));
     clients.map_or_else(String::new, |bound| {

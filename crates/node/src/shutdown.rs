@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::config::Shutdown;
 use crate::http::HttpServer;
-use crate::node::{Node, Watch};
+use crate::node::{Node, NodeWatch};
 use single_streams::end_single_streams;
 
 const LOOK: Duration = Duration::from_millis(20);
@@ -22,12 +22,12 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How long a worker waits for calls that have exceeded the deadline.
 const LAST_CHANCE: Duration = Duration::from_millis(50);
 
-pub(crate) struct Sockets {
+pub(crate) struct HttpServers {
     pub(crate) clients: Option<HttpServer>,
     pub(crate) operators: HttpServer,
 }
 
-pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
+pub(crate) async fn shut_down(node: Node, sockets: HttpServers) {
     let deadlines = node.settings.shutdown.clone();
 
     // Stopped first, so that reloads change no pools from here on.
@@ -178,7 +178,7 @@ pub(crate) async fn end_parts(node: Node) {
 /// Accepts new calls in the first half of `shutdown.calls`, because most are short. Refuses calls in the second half,
 /// so that their clients go to another node.
 async fn refusing_late_calls<T>(
-    watch: &Watch,
+    watch: &NodeWatch,
     deadlines: &Shutdown,
     finished: impl Future<Output = T>,
 ) -> T {
@@ -195,7 +195,7 @@ async fn refusing_late_calls<T>(
 }
 
 /// The calls arrived while connections closed. They have the same deadline as all others.
-async fn finish_last_calls(watch: &Watch, deadlines: &Shutdown, deadline: Instant) {
+async fn finish_last_calls(watch: &NodeWatch, deadlines: &Shutdown, deadline: Instant) {
     // After this pause, the node has read all requests that had arrived.
     sleep_until(deadline.min(Instant::now() + deadlines.streams.get())).await;
     if Instant::now() < deadline {
@@ -203,7 +203,7 @@ async fn finish_last_calls(watch: &Watch, deadlines: &Shutdown, deadline: Instan
     }
 }
 
-async fn finish_calls(watch: &Watch, deadlines: &Shutdown, deadline: Instant) {
+async fn finish_calls(watch: &NodeWatch, deadlines: &Shutdown, deadline: Instant) {
     let mut report = Instant::now() + deadlines.report_every.get();
     loop {
         let unanswered = watch.unanswered();
@@ -246,7 +246,7 @@ async fn stop_calls(node: &Node, limit: Duration) {
 }
 
 /// With a shared store: stops overdue calls outside of sessions. Other nodes continue the calls of sessions.
-async fn stop_calls_of_no_session(watch: &Watch, limit: Duration) {
+async fn stop_calls_of_no_session(watch: &NodeWatch, limit: Duration) {
     watch.load.end_waits();
     let stopped = watch.dispatch.stop_without_session();
     if stopped > 0 {
@@ -255,7 +255,7 @@ async fn stop_calls_of_no_session(watch: &Watch, limit: Duration) {
     answered(watch, limit).await;
 }
 
-async fn answered(watch: &Watch, limit: Duration) {
+async fn answered(watch: &NodeWatch, limit: Duration) {
     let deadline = Instant::now() + limit;
     while watch.unanswered() > 0 && Instant::now() < deadline {
         sleep(LOOK).await;

@@ -44,9 +44,9 @@ use crate::reload::{ConfigReader, Reloads};
 use crate::signals::{HangUps, Signals};
 use crate::starting::Starting;
 use crate::{given, shutdown};
-use bridge::Bridge;
-use console::{Outbox, read_lines, write_lines};
-use exchange::{Exchange, InProcess, RemoteExchange};
+use bridge::StdioBridge;
+use console::{ConsoleOutbox, read_lines, write_lines};
+use exchange::{InProcess, RemoteExchange, ServerExchange};
 
 /// How long to wait for the pools. Afterwards, the bridge serves the client without them.
 const READY_WITHIN: Duration = Duration::from_secs(30);
@@ -109,10 +109,10 @@ pub async fn run(
         reloads.run(hang_ups)
     });
 
-    let (outbox, written) = Outbox::new();
+    let (outbox, written) = ConsoleOutbox::new();
     let writer = write_lines(io::stdout(), written);
     let lines = read_lines(io::stdin(), limit);
-    let bridge = Bridge::new(exchange, outbox.clone(), nesting);
+    let bridge = StdioBridge::new(exchange, outbox.clone(), nesting);
 
     let serving = async {
         if let Some(node) = &node {
@@ -151,7 +151,7 @@ pub async fn run(
 /// After the client has closed its end, the bridge has `patience` to take the remaining lines.
 async fn pump(
     mut lines: mpsc::Receiver<Line>,
-    bridge: &Bridge,
+    bridge: &StdioBridge,
     limit: usize,
     patience: Duration,
 ) -> Instant {
@@ -184,7 +184,7 @@ async fn server(
     settings: Settings,
     id: NodeId,
     handler: Option<PoolHandler>,
-) -> Result<(Arc<dyn Exchange>, Option<Node>), Failure> {
+) -> Result<(Arc<dyn ServerExchange>, Option<Node>), Failure> {
     if let Some(url) = &stdio.url {
         let token = stdio.token.clone().or(token);
         let remote = RemoteExchange::new(url, token.as_deref());

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::print::{err, plain};
 use crate::stdio::client::ClientHandler;
-use elicitation::{Answers, Person};
+use elicitation::{FormAnswers, Person};
 
 const CLEAR: &str = "\r\x1b[K";
 
@@ -18,7 +18,7 @@ const CLEAR: &str = "\r\x1b[K";
 pub(crate) struct Terminal {
     shows: bool,
     asks: bool,
-    answers: Answers,
+    answers: FormAnswers,
     drawn: bool,
 }
 

@@ -26,7 +26,7 @@ use crate::print::{Output, json, print};
 use check_failure::CheckFailure;
 use checks::CHECKS;
 use listener::WorkerListener;
-use report::Report;
+use report::CheckReport;
 
 /// Checks a worker and prints each result.
 ///
@@ -44,7 +44,7 @@ pub async fn run(command: &WorkerCheck) -> Result<(), Failure> {
         )));
     }
     let mut listener = WorkerListener::start(command).await?;
-    let mut report = Report::new(listener.meet().await?);
+    let mut report = CheckReport::new(listener.meet().await?);
     for check in CHECKS {
         if !command.only.is_empty() && !command.only.iter().any(|name| name == check.name) {
             continue;

@@ -16,7 +16,7 @@ use crate::config::OutboundConfig;
 use crate::error::whole_story;
 use crate::redirect::Redirects;
 use crate::resolver::{Checking, Lookup, SystemLookup};
-use crate::rules::{ChosenBy, Refused, Rules};
+use crate::rules::{AddressRules, ChosenBy, RefusedAddress};
 
 /// Detects a dead peer behind a silent stream.
 const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
@@ -28,7 +28,7 @@ const LONGEST_FILE: u64 = 4 << 20;
 /// Builds HTTP clients for allowed targets. Clones share everything.
 #[derive(Clone)]
 pub struct Outbound {
-    rules: Arc<Rules>,
+    rules: Arc<AddressRules>,
     lookup: Arc<dyn Lookup>,
     proxies: bool,
     /// Shared, because loading the system's authorities costs milliseconds and memory, and there may be a thousand
@@ -73,9 +73,9 @@ pub enum Named {
 
 /// Sends requests to allowed targets. Clones share connections.
 #[derive(Clone)]
-pub struct Client(Arc<Inner>);
+pub struct Client(Arc<ClientInner>);
 
-struct Inner {
+struct ClientInner {
     outbound: Outbound,
     settings: ClientSettings,
     named: Named,
@@ -97,7 +97,7 @@ impl Outbound {
     /// The configuration is invalid.
     pub fn new(config: &OutboundConfig) -> Result<Self, String> {
         Ok(Self {
-            rules: Arc::new(Rules::new(config)?),
+            rules: Arc::new(AddressRules::new(config)?),
             lookup: Arc::new(SystemLookup),
             proxies: config.proxy_from_environment,
             system_tls: Arc::default(),
@@ -112,7 +112,7 @@ impl Outbound {
 
     /// Creates a client.
     pub fn client(&self, settings: ClientSettings, named: Named) -> Result<Client, String> {
-        Ok(Client(Arc::new(Inner {
+        Ok(Client(Arc::new(ClientInner {
             to_named: self.build(&settings, ChosenBy::Operator)?,
             to_others: OnceLock::new(),
             named,
@@ -214,7 +214,7 @@ impl Client {
     /// # Errors
     /// The URL has a forbidden address. Sending checks the addresses of a host name.
     pub fn request(&self, method: Method, url: &Url) -> Result<RequestBuilder, String> {
-        let Inner {
+        let ClientInner {
             outbound,
             settings,
             named,
@@ -233,7 +233,7 @@ impl Client {
 }
 
 impl Outbound {
-    fn expect_reachable(&self, url: &Url) -> Result<(), Refused> {
+    fn expect_reachable(&self, url: &Url) -> Result<(), RefusedAddress> {
         let address = match url.host() {
             Some(Host::Ipv4(address)) => address.into(),
             Some(Host::Ipv6(address)) => address.into(),
@@ -241,7 +241,7 @@ impl Outbound {
             Some(Host::Domain(_)) | None => return Ok(()),
         };
         match self.rules.against(address, ChosenBy::Others) {
-            Some(kind) => Err(Refused {
+            Some(kind) => Err(RefusedAddress {
                 host: address.to_string(),
                 kind: kind.as_str(),
             }),

@@ -8,7 +8,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use crate::rules::{ChosenBy, Refused, Rules};
+use crate::rules::{AddressRules, ChosenBy, RefusedAddress};
 
 /// The future of a lookup.
 pub type Looked = BoxFuture<'static, io::Result<Vec<IpAddr>>>;
@@ -33,7 +33,7 @@ impl Lookup for SystemLookup {
 
 pub(crate) struct Checking {
     pub(crate) lookup: Arc<dyn Lookup>,
-    pub(crate) rules: Arc<Rules>,
+    pub(crate) rules: Arc<AddressRules>,
     pub(crate) chosen: ChosenBy,
 }
 
@@ -55,7 +55,7 @@ impl Resolve for Checking {
                 None => true,
             });
             match refused {
-                Some(kind) if found.is_empty() => Err(Refused { host, kind }.into()),
+                Some(kind) if found.is_empty() => Err(RefusedAddress { host, kind }.into()),
                 _ => {
                     let found = found.into_iter().map(|address| SocketAddr::new(address, 0));
                     Ok(Box::new(found) as Addrs)

@@ -13,7 +13,7 @@ pub(crate) enum ChosenBy {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Rules {
+pub(crate) struct AddressRules {
     allow: Vec<Network>,
     named_may_be_private: bool,
 }
@@ -23,12 +23,12 @@ pub(crate) struct Rules {
 #[error(
     "{host} has an address that Shoal does not connect to ({kind}); outbound.allow can name its network"
 )]
-pub(crate) struct Refused {
+pub(crate) struct RefusedAddress {
     pub(crate) host: String,
     pub(crate) kind: &'static str,
 }
 
-impl Rules {
+impl AddressRules {
     pub(crate) fn new(config: &OutboundConfig) -> Result<Self, String> {
         Ok(Self {
             allow: config.networks()?,

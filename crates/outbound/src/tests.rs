@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use url::Url;
 
 use crate::address::Kind;
-use crate::rules::{ChosenBy, Rules};
+use crate::rules::{AddressRules, ChosenBy};
 use crate::{
     Broken, Client, ClientSettings, Looked, Lookup, Named, Outbound, OutboundConfig, Redirects,
     collect, whole_story,
@@ -69,7 +69,7 @@ fn every_form_of_an_address_is_of_one_kind() {
 
 #[test]
 fn what_the_operator_names_may_be_private_and_no_name_leads_to_metadata() {
-    let rules = |config: OutboundConfig| Rules::new(&config).unwrap();
+    let rules = |config: OutboundConfig| AddressRules::new(&config).unwrap();
     let usual = rules(OutboundConfig::default());
     let strict = rules(OutboundConfig {
         named_may_be_private: false,
@@ -90,7 +90,7 @@ fn what_the_operator_names_may_be_private_and_no_name_leads_to_metadata() {
         ("0.0.0.0", [false, false, false, false]),
         ("ff02::1", [false, false, false, false]),
     ] {
-        let reached = |rules: &Rules, chosen| rules.against(address(text), chosen).is_none();
+        let reached = |rules: &AddressRules, chosen| rules.against(address(text), chosen).is_none();
         let found = [
             reached(&usual, ChosenBy::Operator),
             reached(&usual, ChosenBy::Others),

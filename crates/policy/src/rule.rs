@@ -16,13 +16,13 @@ pub(crate) struct CompiledRule {
     pub(crate) name: Arc<str>,
     pub(crate) effect: Effect,
     when: Option<Expression>,
-    principals: Patterns,
-    scopes: Patterns,
-    pools: Patterns,
-    tools: Patterns,
-    prompts: Patterns,
-    resources: Patterns,
-    methods: Patterns,
+    principals: NamePatterns,
+    scopes: NamePatterns,
+    pools: NamePatterns,
+    tools: NamePatterns,
+    prompts: NamePatterns,
+    resources: NamePatterns,
+    methods: NamePatterns,
     hints: Vec<Hint>,
 }
 
@@ -71,20 +71,20 @@ impl CompiledRule {
         let uris = match rule.effect == Effect::Deny {
             // File systems and servers may ignore case and encoding, so another spelling could otherwise
             // reach a denied resource.
-            true => Patterns::folded(&rule.resources),
-            false => Patterns::of(&rule.resources),
+            true => NamePatterns::folded(&rule.resources),
+            false => NamePatterns::of(&rule.resources),
         };
         Ok(Self {
             name: rule.name.as_str().into(),
             effect: rule.effect,
             when,
-            principals: Patterns::of(&rule.principals),
-            scopes: Patterns::of(&rule.scopes),
-            pools: Patterns::of(&rule.pools),
-            tools: Patterns::of(&rule.tools),
-            prompts: Patterns::of(&rule.prompts),
+            principals: NamePatterns::of(&rule.principals),
+            scopes: NamePatterns::of(&rule.scopes),
+            pools: NamePatterns::of(&rule.pools),
+            tools: NamePatterns::of(&rule.tools),
+            prompts: NamePatterns::of(&rule.prompts),
             resources: uris,
-            methods: Patterns::of(&rule.methods),
+            methods: NamePatterns::of(&rule.methods),
             hints: rule.hints.clone(),
         })
     }
@@ -158,12 +158,12 @@ fn folded(text: &str) -> String {
 
 /// `*` matches any characters.
 #[derive(Debug)]
-struct Patterns {
+struct NamePatterns {
     all: Box<[String]>,
     folded: bool,
 }
 
-impl Patterns {
+impl NamePatterns {
     fn of(all: &[String]) -> Self {
         Self {
             all: all.into(),

@@ -10,9 +10,9 @@ use tokio::sync::mpsc;
 use crate::{CallOutcome, StateRequest};
 
 /// The events of one call, in order.
-pub struct CallEvents(Source);
+pub struct CallEvents(CallEventSource);
 
-enum Source {
+enum CallEventSource {
     Stream(Pin<Box<dyn Stream<Item = CallEvent> + Send>>),
     Ended(Option<CallOutcome>),
 }
@@ -20,27 +20,27 @@ enum Source {
 impl CallEvents {
     /// Wraps a stream of events.
     pub fn from_stream(stream: impl Stream<Item = CallEvent> + Send + 'static) -> Self {
-        Self(Source::Stream(Box::pin(stream.fuse())))
+        Self(CallEventSource::Stream(Box::pin(stream.fuse())))
     }
 
     /// Makes the events of an ended call.
     pub fn finished(outcome: CallOutcome) -> Self {
-        Self(Source::Ended(Some(outcome)))
+        Self(CallEventSource::Ended(Some(outcome)))
     }
 
     /// Returns the call's outcome if the call ended before the first read.
     pub fn ended(&self) -> Option<&CallOutcome> {
         match &self.0 {
-            Source::Ended(outcome) => outcome.as_ref(),
-            Source::Stream(_) => None,
+            CallEventSource::Ended(outcome) => outcome.as_ref(),
+            CallEventSource::Stream(_) => None,
         }
     }
 
     /// Takes the outcome of [`ended`](Self::ended).
     pub fn take_ended(&mut self) -> Option<CallOutcome> {
         match &mut self.0 {
-            Source::Ended(outcome) => outcome.take(),
-            Source::Stream(_) => None,
+            CallEventSource::Ended(outcome) => outcome.take(),
+            CallEventSource::Stream(_) => None,
         }
     }
 
@@ -55,11 +55,13 @@ impl Stream for CallEvents {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<CallEvent>> {
         match &mut self.0 {
-            Source::Stream(stream) => stream.as_mut().poll_next(cx),
-            Source::Ended(outcome) => Poll::Ready(outcome.take().map(|outcome| CallEvent {
-                sequence: 1,
-                kind: CallEventKind::Finished(outcome),
-            })),
+            CallEventSource::Stream(stream) => stream.as_mut().poll_next(cx),
+            CallEventSource::Ended(outcome) => {
+                Poll::Ready(outcome.take().map(|outcome| CallEvent {
+                    sequence: 1,
+                    kind: CallEventKind::Finished(outcome),
+                }))
+            }
         }
     }
 }
@@ -73,8 +75,8 @@ impl From<mpsc::Receiver<CallEvent>> for CallEvents {
 impl std::fmt::Debug for CallEvents {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match &self.0 {
-            Source::Stream(_) => "CallEvents(stream)",
-            Source::Ended(_) => "CallEvents(finished)",
+            CallEventSource::Stream(_) => "CallEvents(stream)",
+            CallEventSource::Ended(_) => "CallEvents(finished)",
         })
     }
 }

@@ -8,10 +8,10 @@ const LONGEST_NAME: usize = 96;
 
 /// A client's `Implementation`. Clones share the parsed form.
 #[derive(Clone, Debug)]
-pub struct ClientInfo(Arc<Inner>);
+pub struct ClientInfo(Arc<ClientInfoInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct ClientInfoInner {
     json: RawJson,
     name: OnceLock<Box<str>>,
 }
@@ -19,7 +19,7 @@ struct Inner {
 impl ClientInfo {
     /// Wraps an `Implementation`.
     pub fn new(json: RawJson) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(ClientInfoInner {
             json,
             name: OnceLock::new(),
         }))

@@ -18,11 +18,11 @@ const LONGEST: u64 = 64 << 20;
 #[derive(Debug)]
 pub struct FileWatch {
     file: PathBuf,
-    read: Contents,
+    read: FileDigest,
 }
 
 /// The file's SHA-256; `None` if unreadable.
-type Contents = Option<[u8; 32]>;
+type FileDigest = Option<[u8; 32]>;
 
 impl FileWatch {
     /// Starts to watch a file for later changes. Blocks.
@@ -52,7 +52,7 @@ impl FileWatch {
     }
 }
 
-fn contents(file: &Path) -> Contents {
+fn contents(file: &Path) -> FileDigest {
     let mut part = open_file(file).ok()?.take(LONGEST);
     let mut hash = Sha256::new();
     io::copy(&mut part, &mut hash).ok()?;

@@ -8,13 +8,13 @@ use bytes::Bytes;
 /// Headers may be credentials: Shoal does not store them, and logs show only their names. A call that another node
 /// resumes lacks them.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct ForwardedHeaders(Option<Arc<[Header]>>);
+pub struct ForwardedHeaders(Option<Arc<[ForwardedHeader]>>);
 
-type Header = (Arc<str>, Bytes);
+type ForwardedHeader = (Arc<str>, Bytes);
 
 impl ForwardedHeaders {
     /// Collects headers, also repeated ones.
-    pub fn new(headers: impl IntoIterator<Item = Header>) -> Self {
+    pub fn new(headers: impl IntoIterator<Item = ForwardedHeader>) -> Self {
         let headers: Vec<_> = headers.into_iter().collect();
         Self((!headers.is_empty()).then(|| headers.into()))
     }

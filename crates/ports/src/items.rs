@@ -12,9 +12,9 @@ use shoal_protocol::EventId;
 use crate::LazyReceiver;
 
 /// Yields the items of an [`EventStream`](crate::EventStream).
-pub struct StreamItems(Source);
+pub struct StreamItems(ItemSource);
 
-enum Source {
+enum ItemSource {
     Channel(LazyReceiver<StreamItem>),
     Polled(BoxStream<'static, StreamItem>),
 }
@@ -22,7 +22,7 @@ enum Source {
 impl StreamItems {
     /// Wraps a fused stream.
     pub fn polled(stream: impl Stream<Item = StreamItem> + Send + 'static) -> Self {
-        Self(Source::Polled(Box::pin(stream)))
+        Self(ItemSource::Polled(Box::pin(stream)))
     }
 
     /// Returns the next item; `None` after the last. Cancellation safe.
@@ -33,23 +33,23 @@ impl StreamItems {
     /// Polls for [`recv`](Self::recv).
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<StreamItem>> {
         match &mut self.0 {
-            Source::Channel(items) => items.poll_recv(cx),
-            Source::Polled(stream) => stream.poll_next_unpin(cx),
+            ItemSource::Channel(items) => items.poll_recv(cx),
+            ItemSource::Polled(stream) => stream.poll_next_unpin(cx),
         }
     }
 }
 
 impl From<LazyReceiver<StreamItem>> for StreamItems {
     fn from(items: LazyReceiver<StreamItem>) -> Self {
-        Self(Source::Channel(items))
+        Self(ItemSource::Channel(items))
     }
 }
 
 impl fmt::Debug for StreamItems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match &self.0 {
-            Source::Channel(_) => "StreamItems(channel)",
-            Source::Polled(_) => "StreamItems(polled)",
+            ItemSource::Channel(_) => "StreamItems(channel)",
+            ItemSource::Polled(_) => "StreamItems(polled)",
         })
     }
 }

@@ -11,9 +11,9 @@ pub type TokenDigest = [u8; 32];
 /// A connection's last token and its digest, because comparing tokens is much cheaper than hashing.
 /// The limit on headers bounds the token's size.
 #[derive(Default)]
-pub struct LastToken(Mutex<Option<Shown>>);
+pub struct LastToken(Mutex<Option<ShownToken>>);
 
-struct Shown {
+struct ShownToken {
     token: Box<[u8]>,
     digest: TokenDigest,
     let_in: Option<(Principal, Option<IpAddr>)>,
@@ -27,7 +27,7 @@ impl LastToken {
             return shown.digest;
         }
         let digest = digest_of(token);
-        *last = Some(Shown {
+        *last = Some(ShownToken {
             token: token.into(),
             digest,
             let_in: None,

@@ -14,7 +14,7 @@ const KEPT: usize = 8;
 
 /// Makes a channel for `capacity` values, at least one.
 pub fn lazy_channel<T>(capacity: usize) -> (LazySender<T>, LazyReceiver<T>) {
-    let shared = Arc::new(Mutex::new(State {
+    let shared = Arc::new(Mutex::new(ChannelState {
         waiting: VecDeque::new(),
         capacity: capacity.max(1),
         sends: true,
@@ -27,7 +27,7 @@ pub fn lazy_channel<T>(capacity: usize) -> (LazySender<T>, LazyReceiver<T>) {
 }
 
 #[derive(Debug)]
-struct State<T> {
+struct ChannelState<T> {
     waiting: VecDeque<T>,
     capacity: usize,
     sends: bool,
@@ -49,11 +49,11 @@ fn remember(wakers: &mut Vec<Waker>, cx: &Context<'_>) {
 
 /// The sending end. Waiting values outlive it.
 #[derive(Debug)]
-pub struct LazySender<T>(Arc<Mutex<State<T>>>);
+pub struct LazySender<T>(Arc<Mutex<ChannelState<T>>>);
 
 /// The receiving end. Dropping it drops waiting values.
 #[derive(Debug)]
-pub struct LazyReceiver<T>(Arc<Mutex<State<T>>>);
+pub struct LazyReceiver<T>(Arc<Mutex<ChannelState<T>>>);
 
 /// The receiver was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

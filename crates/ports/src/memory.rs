@@ -10,7 +10,7 @@ mod quota;
 
 use std::sync::Arc;
 
-use data::Data;
+use data::MemoryData;
 pub use data::MemoryLimits;
 pub use quota::MemoryQuotas;
 use tokio::sync::broadcast;
@@ -20,7 +20,7 @@ use crate::{ClusterEvent, Lagged, Store};
 /// The embedded store. Clones share the data.
 #[derive(Clone)]
 pub struct MemoryStore {
-    data: Arc<Data>,
+    data: Arc<MemoryData>,
     subscribers: broadcast::Sender<Result<ClusterEvent, Lagged>>,
 }
 
@@ -28,7 +28,7 @@ impl MemoryStore {
     /// Makes an empty store.
     pub fn new(limits: MemoryLimits) -> Self {
         Self {
-            data: Arc::new(Data::new(limits)),
+            data: Arc::new(MemoryData::new(limits)),
             subscribers: broadcast::Sender::new(cluster_bus::BACKLOG),
         }
     }

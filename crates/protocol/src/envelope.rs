@@ -196,7 +196,7 @@ impl Message {
             Ok(text) => serde_json::from_str(text),
             Err(_) => serde_json::from_slice(text),
         };
-        let wire: Wire<'_> = read.map_err(|error: serde_json::Error| {
+        let wire: RawEnvelope<'_> = read.map_err(|error: serde_json::Error| {
             if error.is_data() {
                 InvalidMessage::request(None, format!("not a JSON-RPC message: {error}"))
             } else {
@@ -208,7 +208,7 @@ impl Message {
 }
 
 #[derive(Default)]
-struct Wire<'a> {
+struct RawEnvelope<'a> {
     jsonrpc: Option<&'a RawValue>,
     id: Option<&'a RawValue>,
     method: Option<&'a RawValue>,
@@ -220,7 +220,7 @@ struct Wire<'a> {
     has_two_ids: bool,
 }
 
-impl<'a> Wire<'a> {
+impl<'a> RawEnvelope<'a> {
     fn without_nulls(self) -> Self {
         let says = |value: &&RawValue| value.get() != "null";
         let error = self.error.filter(says);
@@ -286,7 +286,7 @@ impl<'a> Wire<'a> {
     }
 }
 
-impl Wire<'_> {
+impl RawEnvelope<'_> {
     fn names_request(&self) -> bool {
         let method = self.method.and_then(plain_string);
         method.is_some_and(|method| !method.starts_with("notifications/"))
@@ -303,7 +303,7 @@ fn plain_string(raw: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
-impl<'de> serde::Deserialize<'de> for Wire<'de> {
+impl<'de> serde::Deserialize<'de> for RawEnvelope<'de> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(WireVisitor)
     }
@@ -312,24 +312,24 @@ impl<'de> serde::Deserialize<'de> for Wire<'de> {
 struct WireVisitor;
 
 impl<'de> Visitor<'de> for WireVisitor {
-    type Value = Wire<'de>;
+    type Value = RawEnvelope<'de>;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("an object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut wire = Wire::default();
-        while let Some(key) = map.next_key::<Key>()? {
+        let mut wire = RawEnvelope::default();
+        while let Some(key) = map.next_key::<EnvelopeMember>()? {
             let value: &'de RawValue = map.next_value()?;
             let (slot, name) = match key {
-                Key::Jsonrpc => (&mut wire.jsonrpc, "jsonrpc"),
-                Key::Id => (&mut wire.id, "id"),
-                Key::Method => (&mut wire.method, "method"),
-                Key::Params => (&mut wire.params, "params"),
-                Key::Result => (&mut wire.result, "result"),
-                Key::Error => (&mut wire.error, "error"),
-                Key::Other => continue,
+                EnvelopeMember::Jsonrpc => (&mut wire.jsonrpc, "jsonrpc"),
+                EnvelopeMember::Id => (&mut wire.id, "id"),
+                EnvelopeMember::Method => (&mut wire.method, "method"),
+                EnvelopeMember::Params => (&mut wire.params, "params"),
+                EnvelopeMember::Result => (&mut wire.result, "result"),
+                EnvelopeMember::Error => (&mut wire.error, "error"),
+                EnvelopeMember::Other => continue,
             };
             if slot.replace(value).is_some() {
                 wire.repeated = Some(name);
@@ -342,7 +342,7 @@ impl<'de> Visitor<'de> for WireVisitor {
 
 #[derive(serde::Deserialize)]
 #[serde(field_identifier, rename_all = "lowercase")]
-enum Key {
+enum EnvelopeMember {
     Jsonrpc,
     Id,
     Method,

@@ -6,12 +6,12 @@ use crate::object::{key_is, spans};
 /// Maximum indexed positions. Look-ups of later members scan the text.
 const NOTED: usize = 8;
 
-type Span = (Range<usize>, Range<usize>);
+type MemberSpan = (Range<usize>, Range<usize>);
 
 /// Positions of an object's first members; empty for other values.
 pub struct Index<'a> {
     of: &'a RawJson,
-    noted: [Span; NOTED],
+    noted: [MemberSpan; NOTED],
     count: usize,
     has_more: bool,
 }
@@ -61,7 +61,7 @@ impl<'a> Index<'a> {
         })
     }
 
-    fn find(&self, name: &str) -> Option<&Span> {
+    fn find(&self, name: &str) -> Option<&MemberSpan> {
         let text = self.of.as_bytes();
         let mut noted = self.noted[..self.count].iter();
         noted.find(|(key, _)| key_is(&text[key.clone()], name))

@@ -17,7 +17,7 @@ pub struct Longest {
     pub bytes: usize,
 }
 
-struct Member {
+struct LimitedMember {
     name: &'static str,
     longest: Longest,
 }
@@ -34,7 +34,7 @@ pub const LONGEST_REASON: usize = 1024;
 /// Shorter texts need no check.
 const LEAST: usize = 256;
 
-const PARAMS: &[Member] = &[
+const PARAMS: &[LimitedMember] = &[
     member("name", "params.name", 512),
     member("uri", "params.uri", LONGEST_URI.bytes),
     member("cursor", "params.cursor", 4 << 10),
@@ -48,12 +48,12 @@ const PARAMS: &[Member] = &[
     member("taskId", "params.taskId", LEAST),
 ];
 
-const REF: &[Member] = &[
+const REF: &[LimitedMember] = &[
     member("name", "params.ref.name", 512),
     member("uri", "params.ref.uri", LONGEST_URI.bytes),
 ];
 
-const META: &[Member] = &[
+const META: &[LimitedMember] = &[
     member(
         PROGRESS_TOKEN,
         "params._meta.progressToken",
@@ -75,8 +75,8 @@ const fn longest(what: &'static str, bytes: usize) -> Longest {
     Longest { what, bytes }
 }
 
-const fn member(name: &'static str, what: &'static str, bytes: usize) -> Member {
-    Member {
+const fn member(name: &'static str, what: &'static str, bytes: usize) -> LimitedMember {
+    LimitedMember {
         name,
         longest: longest(what, bytes),
     }
@@ -158,11 +158,11 @@ fn exceeded(params: &RawJson) -> Option<Longest> {
     })
 }
 
-fn exceeded_of(object: &[u8], members: &[Member]) -> Option<Longest> {
+fn exceeded_of(object: &[u8], members: &[LimitedMember]) -> Option<Longest> {
     long_members(object).find_map(|(key, value)| exceeds(key, value, members))
 }
 
-fn exceeds(key: &[u8], value: &[u8], members: &[Member]) -> Option<Longest> {
+fn exceeds(key: &[u8], value: &[u8], members: &[LimitedMember]) -> Option<Longest> {
     let member = members.iter().find(|member| key_is(key, member.name))?;
     let quotes = if value.first() == Some(&b'"') {
         QUOTES

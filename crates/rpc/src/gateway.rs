@@ -26,7 +26,7 @@ use shoal_protocol::task::Task;
 use shoal_protocol::{EventId, RequestId};
 use tokio::time::Instant;
 
-use self::link::{Link, RETRY_AFTER, Reply};
+use self::link::{GatewayLink, GatewayReply, RETRY_AFTER};
 pub use self::sight::{Sight, look_for};
 use crate::LinkConfig;
 use crate::convert::gateway::{event_id_out, open_out};
@@ -57,7 +57,7 @@ struct RemoteGatewayInner {
     node: Option<NodeId>,
     address: String,
     config: LinkConfig,
-    link: Mutex<Option<Arc<Link>>>,
+    link: Mutex<Option<Arc<GatewayLink>>>,
     /// The lock lets concurrent requests share one attempt.
     dialling: tokio::sync::Mutex<Dialling>,
 }
@@ -97,14 +97,14 @@ impl RemoteGateway {
         }
     }
 
-    async fn link(&self) -> Result<Arc<Link>, GatewayError> {
+    async fn link(&self) -> Result<Arc<GatewayLink>, GatewayError> {
         match self.shared.up() {
             Some(link) => Ok(link),
             None => Box::pin(self.shared.dial()).await,
         }
     }
 
-    async fn ask(&self, frame: impl FnOnce(u64) -> Frame) -> Result<Reply, GatewayError> {
+    async fn ask(&self, frame: impl FnOnce(u64) -> Frame) -> Result<GatewayReply, GatewayError> {
         self.link().await?.ask(frame).await
     }
 
@@ -113,7 +113,7 @@ impl RemoteGateway {
         &self,
         version: u32,
         frame: impl FnOnce(u64) -> Frame,
-    ) -> Result<Reply, GatewayError> {
+    ) -> Result<GatewayReply, GatewayError> {
         let link = self.link().await?;
         if link.version < version {
             return Err(GatewayError::Unavailable {
@@ -126,12 +126,12 @@ impl RemoteGateway {
 }
 
 impl RemoteGatewayInner {
-    fn up(&self) -> Option<Arc<Link>> {
+    fn up(&self) -> Option<Arc<GatewayLink>> {
         let link = self.link.lock();
         link.as_ref().filter(|link| link.is_up()).cloned()
     }
 
-    async fn dial(&self) -> Result<Arc<Link>, GatewayError> {
+    async fn dial(&self) -> Result<Arc<GatewayLink>, GatewayError> {
         let mut dialling = self.dialling.lock().await;
         if let Some(link) = self.up() {
             return Ok(link);
@@ -176,7 +176,7 @@ impl SessionGateway for RemoteGateway {
             Frame::Open(open)
         });
         match reply.await? {
-            Reply::Opened(opened) => Ok(opened),
+            GatewayReply::Opened(opened) => Ok(opened),
             other => Err(other.unexpected()),
         }
     }
@@ -198,10 +198,10 @@ impl SessionGateway for RemoteGateway {
             Frame::Deliver(deliver)
         });
         match reply.await? {
-            Reply::Json(text) => Ok(Delivered::Json(text)),
-            Reply::Accepted => Ok(Delivered::Accepted),
-            Reply::Stream(stream) => Ok(Delivered::Stream(stream)),
-            Reply::Task(task) => Ok(Delivered::Task(task)),
+            GatewayReply::Json(text) => Ok(Delivered::Json(text)),
+            GatewayReply::Accepted => Ok(Delivered::Accepted),
+            GatewayReply::Stream(stream) => Ok(Delivered::Stream(stream)),
+            GatewayReply::Task(task) => Ok(Delivered::Task(task)),
             other => Err(other.unexpected()),
         }
     }
@@ -223,7 +223,7 @@ impl SessionGateway for RemoteGateway {
             })
         });
         match reply.await? {
-            Reply::Stream(stream) => Ok(stream),
+            GatewayReply::Stream(stream) => Ok(stream),
             other => Err(other.unexpected()),
         }
     }
@@ -240,7 +240,7 @@ impl SessionGateway for RemoteGateway {
             })
         });
         match reply.await? {
-            Reply::Closed => Ok(()),
+            GatewayReply::Closed => Ok(()),
             other => Err(other.unexpected()),
         }
     }
@@ -283,7 +283,7 @@ impl SessionGateway for RemoteGateway {
             Frame::UntilOver(wait)
         });
         match reply.await? {
-            Reply::Accepted => Ok(()),
+            GatewayReply::Accepted => Ok(()),
             other => Err(other.unexpected()),
         }
     }
@@ -295,7 +295,7 @@ impl SessionGateway for RemoteGateway {
             Frame::ListTasks(list)
         });
         match reply.await? {
-            Reply::SessionTasks(made) => Ok(made),
+            GatewayReply::SessionTasks(made) => Ok(made),
             other => Err(other.unexpected()),
         }
     }

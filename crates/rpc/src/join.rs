@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 use crate::LinkConfig;
 use crate::presence::PresencePorts;
 use run::Runner;
-use subscriptions::Subscriptions;
+use subscriptions::SubscriptionCounts;
 
 /// A worker with the state that its links share; a cheap handle. Make only one for each worker,
 /// because nodes treat a second one as a restart.
@@ -44,7 +44,7 @@ struct Joining {
     worker: Arc<dyn Worker>,
     /// Distinguishes this worker from an earlier one of the same name.
     incarnation: u64,
-    subscriptions: Subscriptions,
+    subscriptions: SubscriptionCounts,
     presence: PresencePorts,
 }
 
@@ -67,7 +67,7 @@ impl JoiningWorker {
             joining: Arc::new(Joining {
                 worker,
                 incarnation: ledger.map_or_else(rand::random, |ledger| ledger.incarnation),
-                subscriptions: Subscriptions::default(),
+                subscriptions: SubscriptionCounts::default(),
                 presence,
             }),
         }

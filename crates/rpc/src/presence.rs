@@ -28,10 +28,10 @@ const LONGEST_DIAL_PAUSE: Duration = Duration::from_millis(500);
 /// The presence ports of a process with workers, one for each local address. A cheap handle;
 /// dropping the last one closes the ports.
 #[derive(Clone, Default)]
-pub struct PresencePorts(Arc<Inner>);
+pub struct PresencePorts(Arc<PresencePortsInner>);
 
 #[derive(Default)]
-struct Inner {
+struct PresencePortsInner {
     number: u16,
     open: Mutex<HashMap<IpAddr, PresencePort>>,
 }
@@ -41,7 +41,7 @@ impl PresencePorts {
     #[must_use]
     pub fn new(number: u16) -> Self {
         let open = Mutex::default();
-        Self(Arc::new(Inner { number, open }))
+        Self(Arc::new(PresencePortsInner { number, open }))
     }
 
     /// If no port can be opened, the node notices a death later.

@@ -41,13 +41,13 @@ use std::time::Duration;
 use rustls::pki_types::ServerName;
 
 pub(crate) use accept::incoming;
-pub(crate) use connect::{Unreached, dial};
+pub(crate) use connect::{UnreachedPeer, dial};
 use contents::Contents;
 use error::AUTHORITY;
 pub use error::TlsError;
 pub use listener::{ListenerFiles, ListenerTls};
 use material::Material;
-use renewal::{Renewed, Source};
+use renewal::{CertificateSource, Renewed};
 pub(crate) use standing::Standing;
 pub(crate) use stream::peer_address;
 use trust::Trust;
@@ -76,16 +76,16 @@ pub struct TlsFiles {
 /// new connections.
 #[derive(Clone)]
 pub struct Tls {
-    shared: Arc<Renewed<Link>>,
+    shared: Arc<Renewed<LinkTls>>,
     trust: Arc<Trust>,
 }
 
-struct Link {
+struct LinkTls {
     files: TlsFiles,
     name: ServerName<'static>,
 }
 
-impl Source for Link {
+impl CertificateSource for LinkTls {
     type Made = Material;
 
     fn whose(&self) -> &'static str {
@@ -113,7 +113,7 @@ impl Tls {
     /// The file that cannot be used, and why.
     pub fn open(files: TlsFiles) -> Result<Self, TlsError> {
         let name = server_name(&files.name)?;
-        let shared = Renewed::open(Link { files, name })?;
+        let shared = Renewed::open(LinkTls { files, name })?;
         let trust = Arc::default();
         Ok(Self { shared, trust })
     }

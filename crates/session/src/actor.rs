@@ -1,6 +1,6 @@
 //! A session's actor makes durable changes in order, even if their callers leave.
 //!
-//! The actor exists from the first such change until the last one is done ([`ActorSlot`]). Other
+//! The actor exists from the first such change until the last one is done ([`SessionActorSlot`]). Other
 //! inputs need no actor ([`LiveSession::apply`]). While the actor waits for a backend or a stream,
 //! it still writes the session's record ([`record`]). It must not wait for the node's session
 //! locks, because their holders wait for the actor.
@@ -19,10 +19,10 @@ use shoal_ports::{Backoff, Delivered, DeliveryId, GatewayError, Grant};
 use shoal_protocol::{InvalidMessage, Message};
 use tokio::sync::{mpsc, oneshot};
 
-pub(crate) use slot::{ActorSlot, Unsent};
+pub(crate) use slot::{SessionActorSlot, UnsentMessage};
 
 use crate::live::{Closed, LiveSession};
-use crate::sessions::{Alone, Begun, Leave, Node};
+use crate::sessions::{Alone, BegunBatch, Leaving, Node};
 use record::Write;
 
 pub(crate) struct SessionActor;
@@ -40,12 +40,12 @@ pub(crate) enum SessionMsg {
         delivery: DeliveryId,
         repeated: bool,
         grant: Option<Arc<Grant>>,
-        reply: Changed<Option<Begun>>,
+        reply: Changed<Option<BegunBatch>>,
     },
-    Renew(Renewal),
+    Renew(SubscriptionRenewal),
     /// The actor holds the session's lock `alone` until the session has left.
     Leave {
-        how: Leave,
+        how: Leaving,
         alone: Option<Alone>,
         reply: oneshot::Sender<bool>,
     },
@@ -54,13 +54,13 @@ pub(crate) enum SessionMsg {
 
 pub(crate) type Changed<T> = oneshot::Sender<Result<Result<T, GatewayError>, Closed>>;
 
-pub(crate) struct Renewal {
+pub(crate) struct SubscriptionRenewal {
     pub(crate) missing: BTreeSet<String>,
     /// `None` before the first attempt.
     pub(crate) pauses: Option<Backoff>,
 }
 
-pub(crate) struct Work {
+pub(crate) struct ActorWork {
     node: Arc<Node>,
     live: Arc<LiveSession>,
     writes: mpsc::UnboundedReceiver<Write>,
@@ -70,14 +70,14 @@ pub(crate) struct Work {
 
 impl Actor for SessionActor {
     type Msg = SessionMsg;
-    type State = Work;
-    type Arguments = Work;
+    type State = ActorWork;
+    type Arguments = ActorWork;
 
     async fn pre_start(
         &self,
         _myself: ActorRef<SessionMsg>,
-        work: Work,
-    ) -> Result<Work, ActorProcessingErr> {
+        work: ActorWork,
+    ) -> Result<ActorWork, ActorProcessingErr> {
         Ok(work)
     }
 
@@ -85,7 +85,7 @@ impl Actor for SessionActor {
         &self,
         myself: ActorRef<SessionMsg>,
         message: SessionMsg,
-        work: &mut Work,
+        work: &mut ActorWork,
     ) -> Result<(), ActorProcessingErr> {
         // If this returned an error or panicked, the actor would drop its waiting messages. After a panic, this node
         // forgets the session instead.
@@ -100,7 +100,7 @@ impl Actor for SessionActor {
     }
 }
 
-impl Work {
+impl ActorWork {
     async fn handle(&mut self, message: SessionMsg) {
         let (node, live) = (self.node.clone(), self.live.clone());
         match message {

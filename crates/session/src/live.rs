@@ -12,16 +12,16 @@ use shoal_protocol::{LogLevel, RequestId, Revision};
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, watch};
 
-use crate::actor::ActorSlot;
+use crate::actor::SessionActorSlot;
 use crate::call::GrantedCaller;
 use crate::clock::unix_millis;
 use crate::config::SessionConfig;
 use crate::record::Record;
 use crate::sessions::{About, Node};
-use crate::state::{Admitted, CallSlot, Effect, Input, SessionState};
+use crate::state::{Admitted, CallSlot, Effect, Input, SessionMachine};
 use crate::state_lock::StateLock;
 use crate::stored::Share;
-use crate::streams::Streams;
+use crate::streams::SessionStreams;
 
 pub(crate) struct LiveSession {
     pub(crate) id: SessionId,
@@ -34,13 +34,13 @@ pub(crate) struct LiveSession {
     /// claim's epoch.
     rank: AtomicU64,
     pub(crate) node: Weak<Node>,
-    pub(crate) streams: Arc<Streams>,
+    pub(crate) streams: Arc<SessionStreams>,
     pub(crate) share: Arc<Share>,
     /// Milliseconds of the node's clock.
     pub(crate) last_used: AtomicU64,
     /// Milliseconds of the node's clock.
     pub(crate) last_saved: AtomicU64,
-    pub(crate) actor: ActorSlot,
+    pub(crate) actor: SessionActorSlot,
     core: StateLock<SessionCore>,
     facts: watch::Receiver<Arc<ServerFacts>>,
     admitted: Arc<Admitted>,
@@ -50,7 +50,7 @@ pub(crate) struct LiveSession {
 }
 
 struct SessionCore {
-    session: SessionState,
+    session: SessionMachine,
     closed: bool,
 }
 
@@ -62,13 +62,13 @@ impl LiveSession {
     pub(crate) fn new(
         node: &Node,
         id: SessionId,
-        session: SessionState,
+        session: SessionMachine,
         (epoch, share): (Epoch, Arc<Share>),
     ) -> Arc<Self> {
         let handshake = OnceLock::new();
         publish(&handshake, &session);
         Arc::new_cyclic(|live| Self {
-            streams: Arc::new(Streams::new(
+            streams: Arc::new(SessionStreams::new(
                 node,
                 (id.clone(), epoch),
                 live.clone(),
@@ -84,7 +84,7 @@ impl LiveSession {
             share,
             last_used: AtomicU64::new(node.now()),
             last_saved: AtomicU64::new(node.now()),
-            actor: ActorSlot::default(),
+            actor: SessionActorSlot::default(),
             facts: node.driver.dispatcher.facts(),
             admitted: session.admitted().clone(),
             task_changes: Notify::new(),
@@ -284,7 +284,7 @@ impl LiveSession {
     }
 }
 
-fn publish(handshake: &OnceLock<(Revision, Arc<str>)>, session: &SessionState) {
+fn publish(handshake: &OnceLock<(Revision, Arc<str>)>, session: &SessionMachine) {
     if handshake.get().is_none()
         && let Some(settled) = &session.record().handshake
     {

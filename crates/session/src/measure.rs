@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::clock::unix_millis;
 use crate::live::LiveSession;
 use crate::sessions::About;
-use crate::stored::Entry;
+use crate::stored::StoredEntry;
 
 pub(crate) fn ended(about: &About, reason: EndReason) {
     metrics().sessions.ended(reason);
@@ -109,11 +109,11 @@ pub(crate) fn attached(attached: &Result<RunningCall, CallFailure>) {
 
 pub(crate) struct Journaled(
     Arc<AtomicUsize>,
-    #[allow(dead_code, reason = "counts until dropped")] Entry,
+    #[allow(dead_code, reason = "counts until dropped")] StoredEntry,
 );
 
 impl Journaled {
-    pub(crate) fn count(count: &Arc<AtomicUsize>, stored: Entry) -> Self {
+    pub(crate) fn count(count: &Arc<AtomicUsize>, stored: StoredEntry) -> Self {
         count.fetch_add(1, Ordering::Relaxed);
         Self(count.clone(), stored)
     }

@@ -37,8 +37,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use about::About;
-pub(crate) use deliver::{ATTEMPTS, Begun};
-pub(crate) use leave::Leave;
+pub(crate) use deliver::{ATTEMPTS, BegunBatch};
+pub(crate) use leave::Leaving;
 pub(crate) use locks::Alone;
 pub(crate) use node::Node;
 pub(crate) use table::Passive;

@@ -31,12 +31,12 @@ pub(crate) use handshake::handshake_of;
 pub(crate) use kept::{Change, Kept, KeptLimits, kept};
 pub(crate) use requests::{capability_of, empty_result, has_capability};
 pub(crate) use slot::CallSlot;
-pub(crate) use task::{TaskAnswer, TaskTimes, lost_call};
+pub(crate) use task::{TaskInputAnswer, TaskTimes, lost_call};
 pub(crate) use updates::News;
 
 use crate::record::{MadeTask, Record};
 
-pub(crate) struct SessionState {
+pub(crate) struct SessionMachine {
     session: SessionId,
     limits: Limits,
     record: Record,
@@ -146,7 +146,7 @@ pub(crate) enum Effect {
         ask: AskId,
         outcome: Outcome,
     },
-    TaskAnswer(TaskAnswer),
+    TaskAnswer(TaskInputAnswer),
     /// The question is unknown, but a worker may still repeat it to this new owner.
     NotAskedYet,
     Cancel {
@@ -181,7 +181,7 @@ pub(crate) struct AdmittedCall {
     pub(crate) log: LogFilter,
 }
 
-impl SessionState {
+impl SessionMachine {
     pub(crate) fn new(session: SessionId, record: Record, limits: Limits) -> Self {
         let caller = Arc::new(caller_of(&session, &record));
         let told = record.announced;

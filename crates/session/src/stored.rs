@@ -21,18 +21,18 @@ pub(crate) struct Stored {
 pub(crate) struct Share {
     stored: Arc<Stored>,
     principal: Principal,
-    held: Mutex<Held>,
+    held: Mutex<HeldBytes>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct HeldBytes {
     record: u64,
     log: u64,
     portion: Portion,
 }
 
 #[derive(Debug)]
-pub(crate) struct Entry(#[allow(dead_code, reason = "counts until dropped")] Portion);
+pub(crate) struct StoredEntry(#[allow(dead_code, reason = "counts until dropped")] Portion);
 
 impl Stored {
     pub(crate) fn new(config: Arc<SessionConfig>) -> Arc<Self> {
@@ -45,7 +45,7 @@ impl Stored {
         Arc::new(Share {
             stored: self.clone(),
             principal: principal.clone(),
-            held: Mutex::new(Held {
+            held: Mutex::new(HeldBytes {
                 record,
                 log: 0,
                 portion: self.bytes.portion(principal, record),
@@ -86,9 +86,9 @@ impl Share {
         held.count();
     }
 
-    pub(crate) fn journal(&self, bytes: usize) -> Entry {
+    pub(crate) fn journal(&self, bytes: usize) -> StoredEntry {
         let bytes = bytes as u64;
-        Entry(self.stored.bytes.portion(&self.principal, bytes))
+        StoredEntry(self.stored.bytes.portion(&self.principal, bytes))
     }
 
     pub(crate) fn check(&self) -> Result<(), GatewayError> {
@@ -96,7 +96,7 @@ impl Share {
     }
 }
 
-impl Held {
+impl HeldBytes {
     fn count(&mut self) {
         self.portion.resize(self.record.saturating_add(self.log));
     }

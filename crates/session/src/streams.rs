@@ -44,7 +44,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(25);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const MOST_RESTORED: u32 = 3;
 
-pub(crate) struct Streams {
+pub(crate) struct SessionStreams {
     session: SessionId,
     epoch: Epoch,
     owner: NodeId,
@@ -56,7 +56,7 @@ pub(crate) struct Streams {
     kept: AtomicU64,
     share: Arc<Share>,
     lifecycle: Lifecycle,
-    /// Set when the node drains. Readers do not wait for it, so [`Streams::look_up`] must wake them.
+    /// Set when the node drains. Readers do not wait for it, so [`SessionStreams::look_up`] must wake them.
     draining: CancellationToken,
 }
 
@@ -91,7 +91,7 @@ impl Attachment {
     }
 }
 
-impl Streams {
+impl SessionStreams {
     pub(crate) fn new(
         node: &Node,
         (session, epoch): (SessionId, Epoch),

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::live::LiveSession;
 use crate::sessions::Node;
-use crate::task_lists::Change;
+use crate::task_lists::TaskListChange;
 
 /// How often a node writes its whole list again, because the store may have lost it.
 const LISTED_EVERY: Duration = Duration::from_secs(60);
@@ -98,12 +98,12 @@ impl Node {
         }
     }
 
-    async fn tell_list(&self, changes: &[(SessionId, Change)]) -> Result<(), StoreError> {
+    async fn tell_list(&self, changes: &[(SessionId, TaskListChange)]) -> Result<(), StoreError> {
         let (mut begun, mut over) = (Vec::new(), Vec::new());
         for (task, change) in changes {
             match change {
-                Change::Enlist(principal) => begun.push((task.clone(), principal.clone())),
-                Change::Delist => over.push(task.clone()),
+                TaskListChange::Enlist(principal) => begun.push((task.clone(), principal.clone())),
+                TaskListChange::Delist => over.push(task.clone()),
             }
         }
         let directory = &self.driver.store.directory;

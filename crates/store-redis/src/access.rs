@@ -8,27 +8,27 @@ use rustls::pki_types::pem::PemObject as _;
 use shoal_ports::{Secret, read_file};
 
 use crate::config::{Password, RedisConfig, SentinelConfig, TlsConfig};
-use crate::target::{Place, Target};
+use crate::target::{RedisTarget, Topology};
 
 const LONGEST: u64 = 1 << 20;
 
-pub(crate) struct Credentials {
+pub(crate) struct RedisCredentials {
     user: Option<String>,
     password: Option<Password>,
     tls: TlsConfig,
     sentinel: SentinelConfig,
 }
 
-pub(crate) struct Access {
+pub(crate) struct RedisAccess {
     pub(crate) login: RedisConnectionInfo,
     pub(crate) at_sentinels: Option<RedisConnectionInfo>,
     pub(crate) certificates: Option<TlsCertificates>,
     pub(crate) sentinels_tls: bool,
 }
 
-impl Credentials {
+impl RedisCredentials {
     /// Fails if settings conflict with the URL or each other.
-    pub(crate) fn new(target: &Target, config: &RedisConfig) -> Result<Self, String> {
+    pub(crate) fn new(target: &RedisTarget, config: &RedisConfig) -> Result<Self, String> {
         let RedisConfig {
             user,
             password,
@@ -45,7 +45,7 @@ impl Credentials {
         if tls.certificate.is_some() != tls.key.is_some() {
             return Err("redis.tls.certificate and redis.tls.key go together".to_owned());
         }
-        let by_sentinels = matches!(target.place, Place::Sentinel { .. });
+        let by_sentinels = matches!(target.place, Topology::Sentinel { .. });
         let SentinelConfig {
             user: sentinel_user,
             password: sentinel_password,
@@ -82,7 +82,7 @@ impl Credentials {
         })
     }
 
-    pub(crate) fn read(&self, target: &Target) -> Result<Access, String> {
+    pub(crate) fn read(&self, target: &RedisTarget) -> Result<RedisAccess, String> {
         let sentinels_tls = self.sentinel.tls.unwrap_or(target.tls);
         let certificates = (target.tls || sentinels_tls).then(|| self.certificates());
         let at_sentinels = self
@@ -91,7 +91,7 @@ impl Credentials {
             .as_ref()
             .map(|password| login(self.sentinel.user.as_deref(), Some(password)));
         let login = login(self.user.as_deref(), self.password.as_ref())?;
-        Ok(Access {
+        Ok(RedisAccess {
             login: login.set_db(target.db),
             at_sentinels: at_sentinels.transpose()?,
             certificates: certificates.transpose()?,

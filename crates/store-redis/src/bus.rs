@@ -36,7 +36,7 @@ impl RedisBus {
     ) -> Self {
         let subscribers = broadcast::Sender::new(BACKLOG);
         let listening = Arc::new(AtomicBool::new(true));
-        let listener = Listener {
+        let listener = BusListener {
             subscribers: subscribers.clone(),
             listening: listening.clone(),
             dialler,
@@ -59,7 +59,7 @@ impl RedisBus {
     }
 }
 
-struct Listener {
+struct BusListener {
     subscribers: broadcast::Sender<Result<ClusterEvent, Lagged>>,
     listening: Arc<AtomicBool>,
     dialler: Arc<Dialler>,
@@ -69,7 +69,7 @@ struct Listener {
     suspicion: Suspicion,
 }
 
-impl Listener {
+impl BusListener {
     async fn run(mut self, first: PubSub) {
         let mut connection = first;
         let mut attempt = 0;

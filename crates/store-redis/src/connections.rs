@@ -11,7 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::config::RedisConfig;
 use crate::dial::Dialler;
 use crate::error::{Damage, judge};
-use crate::link::Link;
+use crate::link::RedisLink;
 use crate::measure::LATE;
 use crate::meter::Meter;
 use crate::outage::Outage;
@@ -30,7 +30,7 @@ struct ConnectionsInner {
     meter: Meter,
     room: Semaphore,
     most: usize,
-    state: watch::Sender<State>,
+    state: watch::Sender<ConnectionState>,
     broken: Notify,
     suspicion: Suspicion,
     response_timeout: Duration,
@@ -38,8 +38,8 @@ struct ConnectionsInner {
 }
 
 #[derive(Clone)]
-enum State {
-    Up { link: Link, number: u64 },
+enum ConnectionState {
+    Up { link: RedisLink, number: u64 },
     Dialling,
     Down(Arc<str>),
 }
@@ -54,7 +54,7 @@ impl Connections {
     pub(crate) fn new(
         config: &RedisConfig,
         dialler: Arc<Dialler>,
-        link: Link,
+        link: RedisLink,
         suspicion: Suspicion,
     ) -> Self {
         let shared = Arc::new(ConnectionsInner {
@@ -62,7 +62,7 @@ impl Connections {
             meter: Meter::default(),
             room: Semaphore::new(config.max_in_flight),
             most: config.max_in_flight,
-            state: watch::Sender::new(State::Up { link, number: 0 }),
+            state: watch::Sender::new(ConnectionState::Up { link, number: 0 }),
             broken: Notify::new(),
             suspicion,
             response_timeout: config.response_timeout,
@@ -97,9 +97,9 @@ impl Connections {
 
     pub(crate) fn outage(&self) -> Option<String> {
         match &*self.shared.state.borrow() {
-            State::Up { .. } => None,
-            State::Dialling => Some(CONNECTING.to_owned()),
-            State::Down(why) => Some(why.to_string()),
+            ConnectionState::Up { .. } => None,
+            ConnectionState::Dialling => Some(CONNECTING.to_owned()),
+            ConnectionState::Down(why) => Some(why.to_string()),
         }
     }
 
@@ -154,17 +154,17 @@ impl ConnectionsInner {
         }
     }
 
-    async fn link(&self) -> Result<(Link, u64), StoreError> {
-        if let State::Up { link, number } = &*self.state.borrow() {
+    async fn link(&self) -> Result<(RedisLink, u64), StoreError> {
+        if let ConnectionState::Up { link, number } = &*self.state.borrow() {
             return Ok((link.clone(), *number));
         }
         let mut state = self.state.subscribe();
-        let settled = state.wait_for(|state| !matches!(state, State::Dialling));
+        let settled = state.wait_for(|state| !matches!(state, ConnectionState::Dialling));
         let why = match timeout(self.response_timeout, settled).await {
             Ok(Ok(state)) => match &*state {
-                State::Up { link, number } => return Ok((link.clone(), *number)),
-                State::Down(why) => why.to_string(),
-                State::Dialling => CONNECTING.to_owned(),
+                ConnectionState::Up { link, number } => return Ok((link.clone(), *number)),
+                ConnectionState::Down(why) => why.to_string(),
+                ConnectionState::Dialling => CONNECTING.to_owned(),
             },
             _ => CONNECTING.to_owned(),
         };
@@ -173,11 +173,11 @@ impl ConnectionsInner {
 
     fn leave(&self, broken: u64) {
         let left = self.state.send_if_modified(|state| match state {
-            State::Up { link, number } if *number == broken => {
+            ConnectionState::Up { link, number } if *number == broken => {
                 *state = if link.age() < LASTING {
-                    State::Down("the connection broke at once".into())
+                    ConnectionState::Down("the connection broke at once".into())
                 } else {
-                    State::Dialling
+                    ConnectionState::Dialling
                 };
                 true
             }
@@ -202,7 +202,7 @@ impl ConnectionsInner {
                 }
             }
             outage.failed("the connection is broken");
-            if matches!(*self.state.borrow(), State::Down(_)) {
+            if matches!(*self.state.borrow(), ConnectionState::Down(_)) {
                 sleep(backoff.pause()).await;
             } else {
                 backoff.reset();
@@ -212,7 +212,7 @@ impl ConnectionsInner {
                     Ok(link) => break link,
                     Err(why) => {
                         outage.failed(&why);
-                        self.state.send_replace(State::Down(why.into()));
+                        self.state.send_replace(ConnectionState::Down(why.into()));
                         sleep(backoff.pause()).await;
                     }
                 }
@@ -221,7 +221,8 @@ impl ConnectionsInner {
             self.meter.reconnected();
             metrics().store.reconnected();
             outage.over();
-            self.state.send_replace(State::Up { link, number });
+            self.state
+                .send_replace(ConnectionState::Up { link, number });
         }
     }
 }

@@ -9,16 +9,16 @@ use redis::{
 };
 use tokio::time::timeout;
 
-use crate::access::{Access, Credentials};
+use crate::access::{RedisAccess, RedisCredentials};
 use crate::config::RedisConfig;
 use crate::error::{ConnectError, text};
 use crate::hello::check;
-use crate::link::{Gathering, Link, Wire};
-use crate::target::{Host, Place, Target};
+use crate::link::{CommandGatherer, RedisLink, RedisWire};
+use crate::target::{RedisHost, RedisTarget, Topology};
 
 pub(crate) struct Dialler {
-    target: Target,
-    credentials: Credentials,
+    target: RedisTarget,
+    credentials: RedisCredentials,
     connect_timeout: Duration,
     response_timeout: Duration,
 }
@@ -30,8 +30,8 @@ const CLUSTER_WAITS: std::ops::Range<u64> = 10..250;
 impl Dialler {
     /// Fails with [`ConnectError::Config`] for a URL or certificate that cannot be used.
     pub(crate) fn new(config: &RedisConfig) -> Result<Self, ConnectError> {
-        let target = Target::parse(&config.url).map_err(ConnectError::Config)?;
-        let credentials = Credentials::new(&target, config).map_err(ConnectError::Config)?;
+        let target = RedisTarget::parse(&config.url).map_err(ConnectError::Config)?;
+        let credentials = RedisCredentials::new(&target, config).map_err(ConnectError::Config)?;
         let dialler = Self {
             target,
             credentials,
@@ -43,7 +43,7 @@ impl Dialler {
         {
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
-        let anywhere = Host {
+        let anywhere = RedisHost {
             name: "localhost".to_owned(),
             port: 1,
         };
@@ -57,23 +57,23 @@ impl Dialler {
     }
 
     /// Finds the current master or the Redis Cluster, within the connect time-out.
-    pub(crate) async fn dial(&self) -> Result<Link, String> {
+    pub(crate) async fn dial(&self) -> Result<RedisLink, String> {
         self.in_time(async {
             let access = self.access()?;
             let wire = match &self.target.place {
-                Place::Cluster(nodes) => Wire::Cluster(self.cluster(nodes, &access).await?),
+                Topology::Cluster(nodes) => RedisWire::Cluster(self.cluster(nodes, &access).await?),
                 _ => {
                     let config = AsyncConnectionConfig::new()
                         .set_connection_timeout(None)
                         .set_response_timeout(None);
                     let client = self.server(&access).await?;
                     let connection = client.get_multiplexed_async_connection_with_config(&config);
-                    Wire::Server(Gathering::over(
+                    RedisWire::Server(CommandGatherer::over(
                         connection.await.map_err(|error| text(&error))?,
                     ))
                 }
             };
-            let mut link = Link::new(wire);
+            let mut link = RedisLink::new(wire);
             check(&mut link).await?;
             Ok(link)
         })
@@ -86,7 +86,7 @@ impl Dialler {
         self.in_time(async {
             let access = self.access()?;
             let client = match &self.target.place {
-                Place::Cluster(nodes) => self.client(&nodes[attempt % nodes.len()], &access),
+                Topology::Cluster(nodes) => self.client(&nodes[attempt % nodes.len()], &access),
                 _ => Ok(self.server(&access).await?),
             };
             let subscribed = async {
@@ -109,8 +109,8 @@ impl Dialler {
 
     async fn cluster(
         &self,
-        nodes: &[Host],
-        access: &Access,
+        nodes: &[RedisHost],
+        access: &RedisAccess,
     ) -> Result<redis::cluster_async::ClusterConnection, String> {
         let tls = self.target.tls;
         let nodes = nodes
@@ -135,19 +135,19 @@ impl Dialler {
             .map_err(|error| text(&error))
     }
 
-    async fn server(&self, access: &Access) -> Result<Client, String> {
+    async fn server(&self, access: &RedisAccess) -> Result<Client, String> {
         let client = match &self.target.place {
-            Place::Server(host) => self.client(host, access),
-            Place::Socket(path) => {
+            Topology::Server(host) => self.client(host, access),
+            Topology::Socket(path) => {
                 let info = ConnectionAddr::Unix(path.clone()).into_connection_info();
                 info.map(|info| info.set_redis_settings(access.login.clone()))
                     .and_then(Client::open)
             }
-            Place::Sentinel { sentinels, master } => {
+            Topology::Sentinel { sentinels, master } => {
                 let master = self.master(sentinels, master, access).await?;
                 self.client(&master, access)
             }
-            Place::Cluster(_) => return Err("a cluster is not one server".to_owned()),
+            Topology::Cluster(_) => return Err("a cluster is not one server".to_owned()),
         };
         client.map_err(|error| text(&error))
     }
@@ -155,10 +155,10 @@ impl Dialler {
     /// Each sentinel gets a share of the time.
     async fn master(
         &self,
-        sentinels: &[Host],
+        sentinels: &[RedisHost],
         name: &str,
-        access: &Access,
-    ) -> Result<Host, String> {
+        access: &RedisAccess,
+    ) -> Result<RedisHost, String> {
         let share = self.connect_timeout / (u32::try_from(sentinels.len()).unwrap_or(1) + 1);
         let mut failure = String::new();
         for sentinel in sentinels {
@@ -171,16 +171,20 @@ impl Dialler {
         Err(failure)
     }
 
-    fn access(&self) -> Result<Access, String> {
+    fn access(&self) -> Result<RedisAccess, String> {
         self.credentials.read(&self.target)
     }
 
-    fn client(&self, host: &Host, access: &Access) -> redis::RedisResult<Client> {
+    fn client(&self, host: &RedisHost, access: &RedisAccess) -> redis::RedisResult<Client> {
         open(info(host, access.login.clone(), self.target.tls), access)
     }
 }
 
-async fn ask_sentinel(sentinel: &Host, name: &str, access: &Access) -> Result<Host, String> {
+async fn ask_sentinel(
+    sentinel: &RedisHost,
+    name: &str,
+    access: &RedisAccess,
+) -> Result<RedisHost, String> {
     let mut asking = redis::cmd("SENTINEL");
     asking.arg("GET-MASTER-ADDR-BY-NAME").arg(name);
     let ask = async |login: RedisConnectionInfo| {
@@ -204,12 +208,12 @@ async fn ask_sentinel(sentinel: &Host, name: &str, access: &Access) -> Result<Ho
         },
     };
     match answer.map_err(|error| text(&error))? {
-        Some((name, port)) => Ok(Host { name, port }),
+        Some((name, port)) => Ok(RedisHost { name, port }),
         None => Err(format!("knows no master {name}")),
     }
 }
 
-fn open(info: ConnectionInfo, access: &Access) -> redis::RedisResult<Client> {
+fn open(info: ConnectionInfo, access: &RedisAccess) -> redis::RedisResult<Client> {
     match (&access.certificates, info.addr()) {
         (Some(certificates), ConnectionAddr::TcpTls { .. }) => {
             Client::build_with_tls(info, certificates.clone())
@@ -218,7 +222,7 @@ fn open(info: ConnectionInfo, access: &Access) -> redis::RedisResult<Client> {
     }
 }
 
-fn info(host: &Host, login: RedisConnectionInfo, tls: bool) -> ConnectionInfo {
+fn info(host: &RedisHost, login: RedisConnectionInfo, tls: bool) -> ConnectionInfo {
     let addr = if tls {
         ConnectionAddr::TcpTls {
             host: host.name.clone(),

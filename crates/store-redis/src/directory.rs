@@ -13,7 +13,7 @@ use crate::keys::field;
 use crate::measure::measured;
 use crate::millis::millis;
 use crate::reply::{number, optional, parts, plain_step, unexpected};
-use crate::store::{Inner, RedisStore};
+use crate::store::{RedisStore, RedisStoreInner};
 
 /// Maximum epochs queried concurrently.
 const ASKED_TOGETHER: usize = 128;
@@ -230,7 +230,7 @@ impl Directory for RedisStore {
     }
 }
 
-impl Inner {
+impl RedisStoreInner {
     async fn claim(
         &self,
         session: &SessionId,

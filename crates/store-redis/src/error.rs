@@ -14,7 +14,7 @@ pub enum ConnectError {
 
 const LONGEST: usize = 160;
 
-pub(crate) struct Failure {
+pub(crate) struct CommandFailure {
     pub(crate) error: StoreError,
     pub(crate) connection: Damage,
 }
@@ -28,13 +28,13 @@ pub(crate) enum Damage {
 }
 
 /// Decides what a failure means for the caller and the connection. A `cluster` connection maintains its servers itself.
-pub(crate) fn judge(error: &RedisError, cluster: bool) -> Failure {
-    let unavailable = |connection| Failure {
+pub(crate) fn judge(error: &RedisError, cluster: bool) -> CommandFailure {
+    let unavailable = |connection| CommandFailure {
         error: StoreError::Unavailable(text(error)),
         connection,
     };
     if error.code() == Some("OOM") {
-        return Failure {
+        return CommandFailure {
             error: StoreError::Full("Redis has reached its maxmemory"),
             connection: Damage::None,
         };
@@ -47,7 +47,7 @@ pub(crate) fn judge(error: &RedisError, cluster: bool) -> Failure {
         ErrorKind::Server(ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown) => {
             unavailable(Damage::Broken)
         }
-        ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask) => Failure {
+        ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask) => CommandFailure {
             error: StoreError::Unavailable(
                 "this is a Redis Cluster: its URL must begin with redis+cluster://".to_owned(),
             ),

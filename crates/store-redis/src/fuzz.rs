@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use bytes::Bytes;
 
 use crate::journal::open_calls;
-use crate::target::Target;
+use crate::target::RedisTarget;
 
 /// Parses a Redis URL.
 pub fn redis_url(text: &str) {
-    let _ = Target::parse(text);
+    let _ = RedisTarget::parse(text);
 }
 
 /// Reads a session's hash from lines `field=value`.

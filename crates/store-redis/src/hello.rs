@@ -1,13 +1,13 @@
 use redis::Value;
 
 use crate::error::text;
-use crate::link::Link;
+use crate::link::RedisLink;
 
 /// The first Redis release with script flags.
 const OLDEST: (u32, u32) = (7, 0);
 
 /// Fails if the server is not a master, or too old to run the scripts.
-pub(crate) async fn check(link: &mut Link) -> Result<(), String> {
+pub(crate) async fn check(link: &mut RedisLink) -> Result<(), String> {
     let hello = link.ask(None, redis::cmd("HELLO"), None).await;
     let said = facts(hello.map_err(|error| text(&error))?);
     let fact = |name: &str| {
@@ -28,7 +28,7 @@ pub(crate) async fn check(link: &mut Link) -> Result<(), String> {
 }
 
 /// Logs a warning if Redis may evict keys, which would remove sessions.
-pub(crate) async fn warn_of_eviction(link: &mut Link) {
+pub(crate) async fn warn_of_eviction(link: &mut RedisLink) {
     let mut asking = redis::cmd("CONFIG");
     asking.arg("GET").arg("maxmemory-policy");
     let Ok(reply) = link.ask(None, asking, None).await else {

@@ -14,7 +14,7 @@ use crate::event_log::{Nonces, last_of};
 use crate::keys::field;
 use crate::measure::measured;
 use crate::reply::{fields, number, parts, plain_step, unexpected};
-use crate::store::{Inner, RedisStore};
+use crate::store::{RedisStore, RedisStoreInner};
 
 #[async_trait]
 impl Journal for RedisStore {
@@ -201,7 +201,7 @@ impl Journal for RedisStore {
     }
 }
 
-impl Inner {
+impl RedisStoreInner {
     async fn begun(
         &self,
         key: &str,

@@ -44,8 +44,8 @@ pub use store::{RedisStatus, RedisStore};
 /// # Errors
 /// The fault, described without the password.
 pub fn check(config: &RedisConfig) -> Result<(), String> {
-    let target = target::Target::parse(&config.url)?;
-    access::Credentials::new(&target, config).map(drop)
+    let target = target::RedisTarget::parse(&config.url)?;
+    access::RedisCredentials::new(&target, config).map(drop)
 }
 
 /// Reads the files with passwords and certificates, without connecting.
@@ -53,7 +53,7 @@ pub fn check(config: &RedisConfig) -> Result<(), String> {
 /// # Errors
 /// As for [`check`], or a file that cannot be used.
 pub fn open_files(config: &RedisConfig) -> Result<(), String> {
-    let target = target::Target::parse(&config.url)?;
-    let credentials = access::Credentials::new(&target, config)?;
+    let target = target::RedisTarget::parse(&config.url)?;
+    let credentials = access::RedisCredentials::new(&target, config)?;
     credentials.read(&target).map(drop)
 }

@@ -9,27 +9,27 @@ use redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr
 use redis::{Cmd, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 use tokio::time::Instant;
 
-pub(crate) use self::gather::Gathering;
+pub(crate) use self::gather::CommandGatherer;
 
 use crate::scripts::Script;
 
 /// Sends concurrent commands together.
 #[derive(Clone)]
-pub(crate) struct Link {
-    wire: Wire,
+pub(crate) struct RedisLink {
+    wire: RedisWire,
     born: Instant,
     /// In microseconds after `born`.
     heard: Arc<AtomicU64>,
 }
 
 #[derive(Clone)]
-pub(crate) enum Wire {
-    Server(Gathering),
+pub(crate) enum RedisWire {
+    Server(CommandGatherer),
     Cluster(ClusterConnection),
 }
 
-impl Link {
-    pub(crate) fn new(wire: Wire) -> Self {
+impl RedisLink {
+    pub(crate) fn new(wire: RedisWire) -> Self {
         Self {
             wire,
             born: Instant::now(),
@@ -38,7 +38,7 @@ impl Link {
     }
 
     pub(crate) fn is_cluster(&self) -> bool {
-        matches!(self.wire, Wire::Cluster(_))
+        matches!(self.wire, RedisWire::Cluster(_))
     }
 
     pub(crate) fn age(&self) -> Duration {
@@ -59,8 +59,8 @@ impl Link {
         script: Option<Arc<Script>>,
     ) -> RedisResult<Value> {
         let reply = match &mut self.wire {
-            Wire::Server(connection) => connection.ask(command, script).await,
-            Wire::Cluster(connection) => {
+            RedisWire::Server(connection) => connection.ask(command, script).await,
+            RedisWire::Cluster(connection) => {
                 let node = key.map_or(SingleNodeRoutingInfo::RandomPrimary, |key| {
                     SingleNodeRoutingInfo::SpecificNode(Route::with_key(key, SlotAddr::Master))
                 });

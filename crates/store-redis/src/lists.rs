@@ -8,9 +8,9 @@ use shoal_ports::{NodeId, Principal, SessionId, StoreError};
 use crate::directory::text;
 use crate::millis::millis;
 use crate::reply::{parts, unexpected};
-use crate::store::Inner;
+use crate::store::RedisStoreInner;
 
-impl Inner {
+impl RedisStoreInner {
     /// Enters the node before its sessions, so that its list can be found.
     pub(crate) async fn enlist(
         &self,

@@ -7,7 +7,7 @@ use shoal_telemetry::trace::{self, attributes, names};
 pub(crate) const LATE: &str = "no reply in time";
 
 /// Adds a span if the trace is sampled. Dropped operations are not counted.
-pub(crate) async fn measured<T, E: Ending>(
+pub(crate) async fn measured<T, E: OperationEnd>(
     operation: &'static str,
     work: impl Future<Output = Result<T, E>>,
 ) -> Result<T, E> {
@@ -24,7 +24,7 @@ pub(crate) async fn measured<T, E: Ending>(
     let ended = work.await;
     let outcome = ended
         .as_ref()
-        .map_or_else(Ending::outcome, |_| StoreOutcome::Done);
+        .map_or_else(OperationEnd::outcome, |_| StoreOutcome::Done);
     match outcome {
         StoreOutcome::Unavailable | StoreOutcome::Timeout => {
             span.record_error(outcome.as_str());
@@ -37,11 +37,11 @@ pub(crate) async fn measured<T, E: Ending>(
     ended
 }
 
-pub(crate) trait Ending {
+pub(crate) trait OperationEnd {
     fn outcome(&self) -> StoreOutcome;
 }
 
-impl Ending for StoreError {
+impl OperationEnd for StoreError {
     fn outcome(&self) -> StoreOutcome {
         match self {
             Self::Stale => StoreOutcome::Stale,
@@ -55,7 +55,7 @@ impl Ending for StoreError {
     }
 }
 
-impl Ending for LogError {
+impl OperationEnd for LogError {
     fn outcome(&self) -> StoreOutcome {
         match self {
             Self::Store(error) => error.outcome(),

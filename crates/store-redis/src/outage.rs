@@ -23,7 +23,7 @@ struct Present {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Told {
+enum OutageNews {
     Begins,
     Lasts { failures: u64 },
     Nothing,
@@ -42,12 +42,14 @@ impl Outage {
     pub fn failed(&mut self, why: &str) {
         let now = Instant::now();
         match self.failed_at(now) {
-            Told::Begins => tracing::warn!(place = %self.place, %why, "Redis is away; retrying"),
-            Told::Lasts { failures } => {
+            OutageNews::Begins => {
+                tracing::warn!(place = %self.place, %why, "Redis is away; retrying")
+            }
+            OutageNews::Lasts { failures } => {
                 let lasts = self.lasted(now);
                 tracing::warn!(place = %self.place, %why, failures, ?lasts, "Redis is still away; retrying");
             }
-            Told::Nothing => {}
+            OutageNews::Nothing => {}
         }
     }
 
@@ -62,16 +64,16 @@ impl Outage {
         tracing::info!(place = %self.place, ?lasted, "Redis is back");
     }
 
-    fn failed_at(&mut self, now: Instant) -> Told {
+    fn failed_at(&mut self, now: Instant) -> OutageNews {
         match &mut self.present {
             Some(present) if present.over.is_none_or(|over| now < over + LASTING) => {
                 present.over = None;
                 present.failures += 1;
                 if now < present.told + REMINDER {
-                    return Told::Nothing;
+                    return OutageNews::Nothing;
                 }
                 present.told = now;
-                Told::Lasts {
+                OutageNews::Lasts {
                     failures: std::mem::take(&mut present.failures),
                 }
             }
@@ -82,7 +84,7 @@ impl Outage {
                     failures: 0,
                     over: None,
                 });
-                Told::Begins
+                OutageNews::Begins
             }
         }
     }
@@ -99,7 +101,7 @@ mod tests {
 
     use tokio::time::{Instant, advance};
 
-    use super::{Outage, Told};
+    use super::{Outage, OutageNews};
 
     #[tokio::test(start_paused = true)]
     async fn a_long_outage_is_told_of_rarely() {
@@ -109,20 +111,23 @@ mod tests {
             told.push(outage.failed_at(Instant::now()));
             advance(Duration::from_millis(500)).await;
         }
-        told.retain(|told| *told != Told::Nothing);
-        let lasts = || Told::Lasts { failures: 60 };
-        assert_eq!(told, [Told::Begins, lasts(), lasts(), lasts(), lasts()]);
+        told.retain(|told| *told != OutageNews::Nothing);
+        let lasts = || OutageNews::Lasts { failures: 60 };
+        assert_eq!(
+            told,
+            [OutageNews::Begins, lasts(), lasts(), lasts(), lasts()]
+        );
         outage.over();
         assert_eq!(
             outage.failed_at(Instant::now()),
-            Told::Nothing,
+            OutageNews::Nothing,
             "it was not back for long"
         );
         outage.over();
         advance(Duration::from_secs(2)).await;
         assert_eq!(
             outage.failed_at(Instant::now()),
-            Told::Begins,
+            OutageNews::Begins,
             "another one"
         );
     }

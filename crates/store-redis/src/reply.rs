@@ -10,10 +10,12 @@ pub(crate) const RESTARTED: &str = "the log has been restarted since";
 const SESSION_FULL: &str = "the session's streams hold as many bytes as they may";
 
 /// Reads a script's reply. `lua/common.lua` defines the numbers of refusals.
-pub(crate) fn step(reply: Value) -> Result<Parts, LogError> {
+pub(crate) fn step(reply: Value) -> Result<ReplyParts, LogError> {
     let refusal = match reply {
         Value::Int(code @ ..0) => code,
-        one @ (Value::Int(_) | Value::BulkString(_)) => return Ok(Parts(vec![one].into_iter())),
+        one @ (Value::Int(_) | Value::BulkString(_)) => {
+            return Ok(ReplyParts(vec![one].into_iter()));
+        }
         other => return parts(other).map_err(LogError::Store),
     };
     Err(match refusal {
@@ -29,16 +31,16 @@ pub(crate) fn step(reply: Value) -> Result<Parts, LogError> {
     })
 }
 
-pub(crate) fn plain_step(reply: Value) -> Result<Parts, StoreError> {
+pub(crate) fn plain_step(reply: Value) -> Result<ReplyParts, StoreError> {
     step(reply).map_err(|error| match error {
         LogError::Store(error) => error,
         LogError::Gone(_) => unexpected(),
     })
 }
 
-pub(crate) fn parts(reply: Value) -> Result<Parts, StoreError> {
+pub(crate) fn parts(reply: Value) -> Result<ReplyParts, StoreError> {
     match reply {
-        Value::Array(parts) => Ok(Parts(parts.into_iter())),
+        Value::Array(parts) => Ok(ReplyParts(parts.into_iter())),
         _ => Err(unexpected()),
     }
 }
@@ -88,9 +90,9 @@ pub(crate) fn number<T: std::str::FromStr>(text: &[u8]) -> Result<T, StoreError>
 }
 
 #[derive(Debug)]
-pub(crate) struct Parts(std::vec::IntoIter<Value>);
+pub(crate) struct ReplyParts(std::vec::IntoIter<Value>);
 
-impl Parts {
+impl ReplyParts {
     pub(crate) fn bytes(&mut self) -> Result<Bytes, StoreError> {
         self.optional()?.ok_or_else(unexpected)
     }

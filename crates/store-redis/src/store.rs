@@ -16,17 +16,17 @@ use crate::error::ConnectError;
 use crate::hello::warn_of_eviction;
 use crate::keys::{Keys, is_prefix};
 use crate::meter::Latency;
-use crate::reply::{Parts, step};
+use crate::reply::{ReplyParts, step};
 use crate::scripts::{RoomScript, Script, Scripts};
 use crate::suspicion::Suspicion;
 
 /// All storage ports in one Redis. Clones share its connections.
 #[derive(Clone)]
 pub struct RedisStore {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) inner: Arc<RedisStoreInner>,
 }
 
-pub(crate) struct Inner {
+pub(crate) struct RedisStoreInner {
     pub(crate) connections: Connections,
     pub(crate) bus: RedisBus,
     pub(crate) keys: Keys,
@@ -85,7 +85,7 @@ impl RedisStore {
         let news = news.map_err(unreachable)?;
         let _ = timeout(config.response_timeout, warn_of_eviction(&mut link)).await;
         let suspicion = Suspicion::default();
-        let inner = Inner {
+        let inner = RedisStoreInner {
             connections: Connections::new(&config, dialler.clone(), link, suspicion.clone()),
             bus: RedisBus::new(&config, dialler, keys.news(), news, suspicion),
             scripts: Scripts::new(&config),
@@ -145,7 +145,7 @@ impl RedisStore {
     }
 }
 
-impl Inner {
+impl RedisStoreInner {
     pub(crate) async fn run(
         &self,
         script: &Arc<Script>,
@@ -164,7 +164,7 @@ impl Inner {
         key: &str,
         due: bool,
         args: impl Fn(&mut Cmd),
-    ) -> Result<Parts, LogError> {
+    ) -> Result<ReplyParts, LogError> {
         if !due {
             match step(self.run(&script.plain, key, &args).await?) {
                 Err(LogError::Store(StoreError::Full(_))) => {}

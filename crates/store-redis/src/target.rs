@@ -1,8 +1,8 @@
 use std::path::PathBuf;
 
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Target {
-    pub(crate) place: Place,
+pub(crate) struct RedisTarget {
+    pub(crate) place: Topology,
     pub(crate) tls: bool,
     pub(crate) db: i64,
     pub(crate) user: Option<String>,
@@ -10,24 +10,24 @@ pub(crate) struct Target {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    Server(Host),
+pub(crate) enum Topology {
+    Server(RedisHost),
     Socket(PathBuf),
     /// A Redis Cluster, by some of its nodes.
-    Cluster(Vec<Host>),
+    Cluster(Vec<RedisHost>),
     Sentinel {
-        sentinels: Vec<Host>,
+        sentinels: Vec<RedisHost>,
         master: String,
     },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Host {
+pub(crate) struct RedisHost {
     pub(crate) name: String,
     pub(crate) port: u16,
 }
 
-impl std::fmt::Display for Host {
+impl std::fmt::Display for RedisHost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.name.contains(':') {
             return write!(f, "[{}]:{}", self.name, self.port);
@@ -36,17 +36,17 @@ impl std::fmt::Display for Host {
     }
 }
 
-impl std::fmt::Display for Target {
+impl std::fmt::Display for RedisTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let hosts = |hosts: &[Host]| {
-            let hosts: Vec<_> = hosts.iter().map(Host::to_string).collect();
+        let hosts = |hosts: &[RedisHost]| {
+            let hosts: Vec<_> = hosts.iter().map(RedisHost::to_string).collect();
             hosts.join(",")
         };
         match &self.place {
-            Place::Server(host) => write!(f, "Redis at {host}"),
-            Place::Socket(path) => write!(f, "Redis at {}", path.display()),
-            Place::Cluster(nodes) => write!(f, "the Redis Cluster of {}", hosts(nodes)),
-            Place::Sentinel { sentinels, master } => {
+            Topology::Server(host) => write!(f, "Redis at {host}"),
+            Topology::Socket(path) => write!(f, "Redis at {}", path.display()),
+            Topology::Cluster(nodes) => write!(f, "the Redis Cluster of {}", hosts(nodes)),
+            Topology::Sentinel { sentinels, master } => {
                 write!(f, "master {master} of the sentinels {}", hosts(sentinels))
             }
         }
@@ -59,7 +59,7 @@ const LOGIN_IS_RAW: &str = "the user or password in the Redis URL has a characte
 const REDIS_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
-impl Target {
+impl RedisTarget {
     /// Errors do not contain the URL, because it may contain a password.
     pub(crate) fn parse(url: &str) -> Result<Self, String> {
         Self::read(url).map_err(|why| {
@@ -108,7 +108,7 @@ impl Target {
                          use redis+cluster:// or redis+sentinel://"
                         .to_owned());
                 };
-                (Place::Server(host), parse_db(path.trim_matches('/'))?)
+                (Topology::Server(host), parse_db(path.trim_matches('/'))?)
             }
             "socket" => {
                 if path.len() < 2 || !hosts.is_empty() {
@@ -119,7 +119,7 @@ impl Target {
                         .strip_prefix("db=")
                         .ok_or("the Redis URL has an unknown parameter")
                 })?;
-                (Place::Socket(decode(path)?.into()), parse_db(db)?)
+                (Topology::Socket(decode(path)?.into()), parse_db(db)?)
             }
             "cluster" => {
                 if !path.trim_matches('/').is_empty() {
@@ -127,7 +127,7 @@ impl Target {
                         "a Redis Cluster has one database: the URL must not name one".to_owned(),
                     );
                 }
-                (Place::Cluster(parse_hosts(hosts, REDIS_PORT)?), 0)
+                (Topology::Cluster(parse_hosts(hosts, REDIS_PORT)?), 0)
             }
             _ => {
                 let sentinels = parse_hosts(hosts, SENTINEL_PORT)?;
@@ -139,7 +139,7 @@ impl Target {
                         .to_owned());
                 }
                 let master = decode(master)?;
-                (Place::Sentinel { sentinels, master }, parse_db(db)?)
+                (Topology::Sentinel { sentinels, master }, parse_db(db)?)
             }
         };
         if query.is_some() && kind != "socket" {
@@ -175,14 +175,14 @@ fn parse_login(login: &str) -> Result<(Option<String>, Option<String>), String> 
     Ok((user, password))
 }
 
-fn parse_hosts(hosts: &str, default_port: u16) -> Result<Vec<Host>, String> {
+fn parse_hosts(hosts: &str, default_port: u16) -> Result<Vec<RedisHost>, String> {
     hosts
         .split(',')
         .map(|host| parse_host(host, default_port))
         .collect()
 }
 
-fn parse_host(host: &str, default_port: u16) -> Result<Host, String> {
+fn parse_host(host: &str, default_port: u16) -> Result<RedisHost, String> {
     let (name, port) = match host.strip_prefix('[') {
         Some(v6) => v6
             .split_once(']')
@@ -201,7 +201,7 @@ fn parse_host(host: &str, default_port: u16) -> Result<Host, String> {
     if name.is_empty() {
         return Err("the Redis URL has no host".to_owned());
     }
-    Ok(Host {
+    Ok(RedisHost {
         name: decode(name)?,
         port,
     })

@@ -16,10 +16,10 @@ use std::time::Duration;
 use opentelemetry::logs::{Logger as _, LoggerProvider as _};
 use opentelemetry_sdk::logs::SdkLogger;
 
-use self::arguments::Arguments;
+use self::arguments::AuditedArguments;
 pub use self::config::{Audit, Kind};
 pub use self::event::Event;
-use crate::lines::Lines;
+use crate::lines::LineSink;
 use crate::metrics::{AuditSink, metrics};
 use crate::state;
 
@@ -27,8 +27,8 @@ static TRAIL: OnceLock<Trail> = OnceLock::new();
 
 struct Trail {
     kinds: Vec<Kind>,
-    arguments: Arguments,
-    file: Option<Lines>,
+    arguments: AuditedArguments,
+    file: Option<LineSink>,
     collector: Option<SdkLogger>,
 }
 
@@ -43,7 +43,7 @@ pub fn start(audit: &Audit) -> io::Result<()> {
     let collector = audit.otlp.then(state::loggers).flatten();
     let trail = Trail {
         kinds: audit.events.clone(),
-        arguments: Arguments::new(audit),
+        arguments: AuditedArguments::new(audit),
         file: file.transpose()?,
         collector: collector.map(|loggers| loggers.logger("shoal.audit")),
     };

@@ -21,8 +21,8 @@ mod spans;
 pub(crate) use background::Background;
 pub(crate) use export_stats::ExportStats;
 pub(crate) use exporter::Exporter;
-use grpc::Grpc;
-use http::Http;
+use grpc::OtlpGrpc;
+use http::OtlpHttp;
 pub(crate) use limited::LimitedLogs;
 use sender::OtlpClient;
 pub(crate) use sender::Sender;
@@ -63,10 +63,10 @@ impl<'a> Collector<'a> {
         // Entered, because the channel drives its connection on this runtime.
         let _entered = self.runtime.enter();
         let client = match &self.client {
-            None => Grpc::new(self.otlp, address, signal).map(OtlpClient::Grpc),
+            None => OtlpGrpc::new(self.otlp, address, signal).map(OtlpClient::Grpc),
             Some(client) => {
                 let url = format!("{}/v1/{name}", address.trim_end_matches('/'));
-                Http::new(self.otlp, client.clone(), &url).map(OtlpClient::Http)
+                OtlpHttp::new(self.otlp, client.clone(), &url).map(OtlpClient::Http)
             }
         };
         let client =

@@ -15,9 +15,9 @@ use parking_lot::{Condvar, Mutex};
 const ENOUGH: usize = 256 << 10;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Lines(Arc<Queue>);
+pub(crate) struct LineSink(Arc<LineQueue>);
 
-pub(crate) trait Output: Send + 'static {
+pub(crate) trait LineOutput: Send + 'static {
     fn write(&mut self, lines: &[u8]);
 
     /// Reports the lines dropped since the last report, once there is room again.
@@ -25,15 +25,15 @@ pub(crate) trait Output: Send + 'static {
 }
 
 #[derive(Debug)]
-struct Queue {
+struct LineQueue {
     limit: usize,
     gather: Duration,
-    state: Mutex<State>,
+    state: Mutex<LineBuffer>,
     news: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct LineBuffer {
     waiting: Vec<u8>,
     bytes: usize,
     dropped: u64,
@@ -41,15 +41,15 @@ struct State {
     is_awaited: bool,
 }
 
-impl Lines {
+impl LineSink {
     /// At most `limit` bytes wait. The writer gathers lines for a while, which is cheaper under load.
     pub(crate) fn start(
         name: &str,
-        output: impl Output,
+        output: impl LineOutput,
         limit: usize,
         gather: Duration,
     ) -> io::Result<Self> {
-        let queue = Arc::new(Queue {
+        let queue = Arc::new(LineQueue {
             limit,
             gather,
             state: Mutex::default(),
@@ -93,12 +93,12 @@ impl Lines {
     }
 }
 
-impl Queue {
-    fn is_filling(&self, state: &State) -> bool {
+impl LineQueue {
+    fn is_filling(&self, state: &LineBuffer) -> bool {
         state.waiting.len() > ENOUGH || state.bytes > self.limit / 2
     }
 
-    fn write_to(&self, mut output: impl Output) {
+    fn write_to(&self, mut output: impl LineOutput) {
         let mut lines = Vec::new();
         loop {
             {
@@ -139,11 +139,11 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Duration;
 
-    use super::{Lines, Output};
+    use super::{LineOutput, LineSink};
 
     struct Pipe(PipeWriter, Arc<AtomicU64>);
 
-    impl Output for Pipe {
+    impl LineOutput for Pipe {
         fn write(&mut self, lines: &[u8]) {
             self.0.write_all(lines).unwrap();
         }
@@ -159,7 +159,7 @@ mod tests {
         let (mut reader, writer) = std::io::pipe().unwrap();
         let told = Arc::new(AtomicU64::default());
         let output = Pipe(writer, Arc::clone(&told));
-        let lines = Lines::start("test", output, 100_000, Duration::ZERO).unwrap();
+        let lines = LineSink::start("test", output, 100_000, Duration::ZERO).unwrap();
         let mut dropped = 0;
         while dropped < 1_000 {
             dropped += u64::from(!lines.push(&LINE));

@@ -21,7 +21,7 @@ mod ids;
 mod repeats;
 mod stderr;
 
-use bridge::Bridge;
+use bridge::LogBridge;
 use ids::WithIds;
 use repeats::Gate;
 pub(crate) use repeats::Repeats;
@@ -128,7 +128,7 @@ pub(crate) fn install(
     };
     Registry::default()
         .with(lines)
-        .with(loggers.map(Bridge::new))
+        .with(loggers.map(LogBridge::new))
         .with(repeats.map(Gate))
         .with(parse(&logging.level)?)
         .try_init()

@@ -13,7 +13,7 @@ use crate::logging::{self, Logging, Repeats};
 use crate::metrics::{Exposition, Factory, Metrics, Signal};
 use crate::otlp::Envelope;
 use crate::state::{self, State};
-use crate::trace::{Decision, Tracer};
+use crate::trace::{SamplingDecision, Tracer};
 
 /// Maximum log records that wait for export. Further records are dropped and counted.
 const LOG_QUEUE: usize = 4_096;
@@ -124,7 +124,7 @@ fn tracer(
         .build();
     let envelope = Envelope::new(resource, &scope);
     let spans = Spans::start(traces, envelope, sender, stats, collector.runtime());
-    Ok(Some(Tracer::new(Decision::new(traces), spans)))
+    Ok(Some(Tracer::new(SamplingDecision::new(traces), spans)))
 }
 
 fn meters(

@@ -18,7 +18,7 @@ pub use names::SpanName;
 pub use scope::{InSpan, current};
 pub use span::{Attributes, Span};
 
-pub(crate) use decision::Decision;
+pub(crate) use decision::SamplingDecision;
 pub(crate) use span::SpanData;
 pub(crate) use tracer::Tracer;
 

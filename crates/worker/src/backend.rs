@@ -97,7 +97,7 @@ pub struct CallContext {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Patience<'a> {
+pub(crate) enum BackendPatience<'a> {
     OfPool(&'a str),
     OfCall,
 }
@@ -113,7 +113,7 @@ pub(crate) trait CallLine: StateDoor {
     async fn notify(&self, method: Method, params: Option<RawJson>);
     async fn wait(
         &self,
-        patience: Patience<'_>,
+        patience: BackendPatience<'_>,
         ready: BoxFuture<'_, Result<(), CallFailure>>,
     ) -> Result<(), CallFailure>;
     async fn ask(&self, method: Method, params: Option<RawJson>) -> Outcome;
@@ -136,13 +136,13 @@ impl CallContext {
     }
 
     /// Waits for `ready` before the call begins. Meanwhile the call has no actor and counts as
-    /// queued. With `Patience::OfPool`, it waits at most as long as a call may be queued.
+    /// queued. With `BackendPatience::OfPool`, it waits at most as long as a call may be queued.
     ///
     /// # Errors
     /// The error of `ready`; or the call waited too long or has ended.
     pub(crate) async fn wait<T: Send>(
         &self,
-        patience: Patience<'_>,
+        patience: BackendPatience<'_>,
         ready: impl Future<Output = Result<T, CallFailure>> + Send,
     ) -> Result<T, CallFailure> {
         let mut found = None;

@@ -20,15 +20,15 @@ use shoal_telemetry::metrics::Transport as Network;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use self::channel::{Channel, Common};
-use self::endpoint::Endpoint;
+use self::channel::{Common, HttpChannel};
+use self::endpoint::HttpEndpoint;
 use self::presence::{Presence, Way};
 use self::tools::Tools;
-use crate::backend::Patience;
+use crate::backend::BackendPatience;
 use crate::http_client::{EqualServers, NoToken, Reachability};
 use crate::upstream::{
-    Binding, Connection, Launcher, Link, QUEUE, Server, SessionOwner, Sessions, StartError,
-    Subscriptions, Transport, carry, catch_up,
+    ConnectionBinding, Launcher, QUEUE, Server, ServerConnection, ServerLink, ServerSessions,
+    ServerSubscriptions, SessionOwner, StartError, Transport, carry, catch_up,
 };
 use crate::{Backend, BackendState, CallContext};
 
@@ -67,9 +67,9 @@ const FORGOTTEN: usize = 2;
 /// pool has no other; otherwise it ends as `NotExecuted`.
 pub struct HttpBackend {
     server: Server,
-    endpoint: Arc<Endpoint>,
+    endpoint: Arc<HttpEndpoint>,
     presence: Arc<Presence>,
-    sessions: Arc<Sessions>,
+    sessions: Arc<ServerSessions>,
     tools: Arc<Tools>,
     isolation: HttpIsolation,
 }
@@ -101,7 +101,7 @@ impl HttpBackend {
         let alone = reachability.is_alone();
         let (settings, isolation) = (config.settings(alone), config.isolation);
         let presence = Arc::new(Presence::new(config.health_interval.get(), reachability));
-        let endpoint = Arc::new(Endpoint::new(url, config, outbound)?);
+        let endpoint = Arc::new(HttpEndpoint::new(url, config, outbound)?);
         let tools = Arc::new(Tools::default());
         let common = Common {
             endpoint: endpoint.clone(),
@@ -111,7 +111,7 @@ impl HttpBackend {
         };
         let launcher = Arc::new(Launcher::new(settings, StreamableHttp(common)));
         Ok(Self {
-            sessions: Arc::new(Sessions::new(launcher.clone())),
+            sessions: Arc::new(ServerSessions::new(launcher.clone())),
             server: Server::start(launcher, presence.clone()),
             endpoint,
             presence,
@@ -153,7 +153,7 @@ impl HttpBackend {
                         }
                     }
                 };
-                context.wait(Patience::OfPool(AWAY), back).await?;
+                context.wait(BackendPatience::OfPool(AWAY), back).await?;
             } else if !was_forgotten || forgotten == FORGOTTEN {
                 return ended;
             }
@@ -194,7 +194,7 @@ impl HttpBackend {
             Err(failure) => return (Err(failure), false),
         };
         let owner = self.owner(call);
-        let _ending = matches!(owner, SessionOwner::Call(_)).then(|| Ending {
+        let _ending = matches!(owner, SessionOwner::Call(_)).then(|| SessionEnding {
             sessions: self.sessions.clone(),
             owner: owner.clone(),
         });
@@ -234,12 +234,12 @@ fn can_be_asked(call: &Call) -> bool {
     call.method.may_require_input() && asks.iter().any(|name| declared.member(name).is_some())
 }
 
-struct Ending {
-    sessions: Arc<Sessions>,
+struct SessionEnding {
+    sessions: Arc<ServerSessions>,
     owner: SessionOwner,
 }
 
-impl Drop for Ending {
+impl Drop for SessionEnding {
     fn drop(&mut self) {
         let (sessions, owner) = (self.sessions.clone(), self.owner.clone());
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -249,7 +249,7 @@ impl Drop for Ending {
 }
 
 async fn over(
-    connection: &Arc<Connection>,
+    connection: &Arc<ServerConnection>,
     call: &Call,
     context: &CallContext,
 ) -> (Result<CallOutcome, CallFailure>, bool) {
@@ -334,17 +334,23 @@ struct StreamableHttp(Common);
 impl Transport for StreamableHttp {
     fn open(
         &self,
-        binding: Binding,
-        subscriptions: Arc<Subscriptions>,
+        binding: ConnectionBinding,
+        subscriptions: Arc<ServerSubscriptions>,
         closing: &CancellationToken,
-    ) -> Result<Connection, StartError> {
+    ) -> Result<ServerConnection, StartError> {
         let endpoint = &self.0.endpoint;
         let client = endpoint.http.prepare().map_err(StartError::NoWay)?;
         let (sender, queue) = mpsc::channel(QUEUE);
         let timeout = endpoint.config().request_timeout.get();
         let name = endpoint.url().as_str().into();
-        let link = Arc::new(Link::new(name, sender, binding, subscriptions, timeout));
-        Ok(Channel::open(&self.0, client, link, queue, closing))
+        let link = Arc::new(ServerLink::new(
+            name,
+            sender,
+            binding,
+            subscriptions,
+            timeout,
+        ));
+        Ok(HttpChannel::open(&self.0, client, link, queue, closing))
     }
 
     fn has_servers_of_their_own(&self) -> bool {

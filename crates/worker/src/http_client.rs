@@ -74,7 +74,7 @@ struct Built {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Unanswered {
+pub(crate) enum RequestUnanswered {
     NotSent(String),
     /// A part of the request may have arrived.
     Lost(String),
@@ -306,7 +306,7 @@ fn brings_token(caller: &Caller) -> bool {
 }
 
 /// Waits for the head of the answer. Dropping the future, and later the answer, cancels the request.
-pub(crate) async fn send(request: RequestBuilder) -> Result<Response, Unanswered> {
+pub(crate) async fn send(request: RequestBuilder) -> Result<Response, RequestUnanswered> {
     let (client, request) = request.build_split();
     let mut next = Some(request.map_err(|error| unanswered(&error))?);
     let mut followed = 0;
@@ -328,12 +328,12 @@ pub(crate) async fn send(request: RequestBuilder) -> Result<Response, Unanswered
     }
 }
 
-fn unanswered(error: &reqwest::Error) -> Unanswered {
+fn unanswered(error: &reqwest::Error) -> RequestUnanswered {
     let story = whole_story(error);
     if error.is_connect() || error.is_builder() {
-        Unanswered::NotSent(format!("the server cannot be reached: {story}"))
+        RequestUnanswered::NotSent(format!("the server cannot be reached: {story}"))
     } else {
-        Unanswered::Lost(format!("the connection to the server broke: {story}"))
+        RequestUnanswered::Lost(format!("the connection to the server broke: {story}"))
     }
 }
 

@@ -28,9 +28,9 @@ use tokio::sync::{broadcast, watch};
 
 use self::api::Api;
 use self::monitor::{Monitor, OpenApiService};
-use self::security::{Credential, CredentialLocation};
-use crate::backend::Patience;
-use crate::http_client::{HttpClient, NoToken, Unanswered, send};
+use self::security::{CredentialLocation, RequestCredential};
+use crate::backend::BackendPatience;
+use crate::http_client::{HttpClient, NoToken, RequestUnanswered, send};
 use crate::{Backend, BackendState, CallContext};
 
 mod answer;
@@ -138,7 +138,7 @@ impl OpenApiBackend {
                     }
                 }
             };
-            context.wait(Patience::OfPool(AWAY), back).await?;
+            context.wait(BackendPatience::OfPool(AWAY), back).await?;
         }
     }
 
@@ -206,12 +206,14 @@ impl OpenApiBackend {
         };
         let answer = match self.send(call, outgoing, &credentials).await {
             Ok(answer) => answer,
-            Err(Unanswered::NotSent(reason)) => {
+            Err(RequestUnanswered::NotSent(reason)) => {
                 self.service.reachability.doubt();
                 return Err(CallFailure::not_executed(reason));
             }
-            Err(Unanswered::Lost(reason)) => return Err(CallFailure::OutcomeUnknown { reason }),
-            Err(Unanswered::NoToken(none)) => return Ok(none.into()),
+            Err(RequestUnanswered::Lost(reason)) => {
+                return Err(CallFailure::OutcomeUnknown { reason });
+            }
+            Err(RequestUnanswered::NoToken(none)) => return Ok(none.into()),
         };
         if answer.status() == StatusCode::UNAUTHORIZED {
             let http = &self.service.http;
@@ -232,13 +234,13 @@ impl OpenApiBackend {
     async fn send(
         &self,
         call: &Call,
-        outgoing: request::HttpRequest,
+        outgoing: request::OperationRequest,
         credentials: &[(CredentialLocation, String)],
-    ) -> Result<reqwest::Response, Unanswered> {
+    ) -> Result<reqwest::Response, RequestUnanswered> {
         let http: &HttpClient = &self.service.http;
-        let client = http.prepare().map_err(Unanswered::NotSent)?;
+        let client = http.prepare().map_err(RequestUnanswered::NotSent)?;
         let own = http.headers(&client, Some(&call.caller)).await;
-        let own = own.map_err(Unanswered::NoToken)?;
+        let own = own.map_err(RequestUnanswered::NoToken)?;
         let mut headers = outgoing.headers;
         // Arguments cannot replace configured or forwarded headers.
         for (name, value) in own {
@@ -247,15 +249,17 @@ impl OpenApiBackend {
             }
         }
         let authorized = request::authorize(&mut headers, credentials);
-        authorized.map_err(|why| Unanswered::NoToken(NoToken::Refused(why)))?;
+        authorized.map_err(|why| RequestUnanswered::NoToken(NoToken::Refused(why)))?;
         request::trace(&mut headers, call.trace.as_ref());
         let request = client.request(outgoing.method, &outgoing.url);
-        let request = request.map_err(Unanswered::NotSent)?;
+        let request = request.map_err(RequestUnanswered::NotSent)?;
         send(request.headers(headers).body(outgoing.body)).await
     }
 }
 
-async fn read(credentials: &[Credential]) -> Result<Vec<(CredentialLocation, String)>, String> {
+async fn read(
+    credentials: &[RequestCredential],
+) -> Result<Vec<(CredentialLocation, String)>, String> {
     let mut all = Vec::with_capacity(credentials.len());
     for credential in credentials {
         all.push((credential.place().clone(), credential.value().await?));

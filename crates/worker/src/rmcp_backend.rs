@@ -38,7 +38,7 @@ mod wire;
 use catalog::Lister;
 pub use context::{CallerSession, RequestContextExt};
 use host::Host;
-use hub::Hub;
+use hub::HandlerHub;
 use peers::PeerCache;
 
 /// Runs the calls of all clients on one shared handler.
@@ -56,7 +56,7 @@ use peers::PeerCache;
 /// rmcp logs each service loop at `info`; the filter `rmcp=warn` hides that.
 pub struct RmcpBackend<H: ServerHandler> {
     handler: Arc<H>,
-    hub: Arc<Hub>,
+    hub: Arc<HandlerHub>,
     peers: PeerCache,
     host: Arc<Host<H>>,
     lister: AbortHandle,
@@ -68,7 +68,7 @@ impl<H: ServerHandler> RmcpBackend<H> {
     /// Reads the handler's lists. If that fails, reports why and reads again.
     pub async fn start(handler: H) -> Arc<Self> {
         let handler = Arc::new(handler);
-        let hub = Arc::new(Hub::new());
+        let hub = Arc::new(HandlerHub::new());
         let host = Arc::new(Host::start(Arc::clone(&handler), Arc::clone(&hub)));
         let (publish, state) = watch::channel(BackendState::default());
         let lister = Lister {

@@ -58,8 +58,8 @@ pub use config::PoolConfig;
 use admission::Permit;
 use fences::SessionFences;
 use form::{EnteredForm, Form, Forms};
-use gauges::Gauges;
-use ledger::{Entered, Ledger};
+use gauges::RuntimeGauges;
+use ledger::{CallLedger, Entered};
 use pool::{FirstTurn, PooledCall};
 use record::CallRecord;
 
@@ -87,10 +87,10 @@ pub struct WorkerRuntime {
     updates: broadcast::Sender<ResourceUpdated>,
     own_lists: watch::Sender<OwnLists>,
     subscribed: Mutex<BTreeSet<String>>,
-    ledger: Arc<Ledger>,
+    ledger: Arc<CallLedger>,
     fences: SessionFences,
     draining: AtomicBool,
-    _gauges: Gauges,
+    _gauges: RuntimeGauges,
 }
 
 struct BegunCall {
@@ -107,14 +107,14 @@ impl WorkerRuntime {
         let announced = announcement_of(&id, &pool, &form.state.borrow());
         gauges::name(&announced);
         let runtime = Arc::new_cyclic(|own| Self {
-            _gauges: Gauges::register(&pool, own),
+            _gauges: RuntimeGauges::register(&pool, own),
             id,
             pool,
             announcement: watch::Sender::new(announced),
             updates: broadcast::Sender::new(BACKLOG),
             own_lists: watch::Sender::default(),
             subscribed: Mutex::default(),
-            ledger: Ledger::start(&form.config),
+            ledger: CallLedger::start(&form.config),
             fences: SessionFences::default(),
             draining: AtomicBool::new(false),
             forms: RwLock::new(Forms::new(Arc::clone(&form))),

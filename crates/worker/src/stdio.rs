@@ -19,10 +19,10 @@ use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
 use self::demand::Want;
-use self::pool::{Lease, PoolOpening, ProcessPool};
+use self::pool::{PoolOpening, ProcessLease, ProcessPool};
 use crate::upstream::{
-    Binding, Connection, Launcher, NeverWritten, Server, SessionOwner, Sessions, StartError,
-    Subscriptions, Transport, carry, failure_key,
+    ConnectionBinding, Launcher, NeverWritten, Server, ServerConnection, ServerSessions,
+    ServerSubscriptions, SessionOwner, StartError, Transport, carry, failure_key,
 };
 use crate::{Backend, BackendState, CallContext};
 
@@ -70,7 +70,7 @@ pub struct StdioBackend {
     config: Arc<StdioConfig>,
     pool: Arc<ProcessPool>,
     modern: Arc<ProcessPool>,
-    sessions: Option<Arc<Sessions>>,
+    sessions: Option<Arc<ServerSessions>>,
 }
 
 impl StdioBackend {
@@ -82,7 +82,7 @@ impl StdioBackend {
     pub fn start(config: StdioConfig) -> Self {
         let config = Arc::new(config);
         let settings = config.settings();
-        let launcher = Arc::new(Launcher::new(settings, Command(config.clone())));
+        let launcher = Arc::new(Launcher::new(settings, ServerCommand(config.clone())));
         let opening = PoolOpening::BesideLead(config.binding(&launcher.settings.shared));
         let pool = ProcessPool::new(launcher.clone(), config.placement(), opening);
         let pool = Arc::new(pool);
@@ -91,7 +91,7 @@ impl StdioBackend {
         let opening = PoolOpening::Modern(server.modern_side.clone());
         let modern = ProcessPool::new(launcher.clone(), config.modern_placement(), opening);
         Self {
-            sessions: own.then(|| Arc::new(Sessions::new(launcher))),
+            sessions: own.then(|| Arc::new(ServerSessions::new(launcher))),
             server,
             config,
             pool,
@@ -99,7 +99,7 @@ impl StdioBackend {
         }
     }
 
-    fn own_process(&self, call: &Call) -> Option<(&Arc<Sessions>, SessionId)> {
+    fn own_process(&self, call: &Call) -> Option<(&Arc<ServerSessions>, SessionId)> {
         let sessions = self.sessions.as_ref()?;
         let session = call.caller.session.clone()?;
         (self.server.launcher.era() == Some(Era::Legacy)).then_some((sessions, session))
@@ -143,7 +143,7 @@ impl StdioBackend {
 
     async fn run_in_session(
         &self,
-        (sessions, session): (&Arc<Sessions>, SessionId),
+        (sessions, session): (&Arc<ServerSessions>, SessionId),
         call: &Call,
         context: &CallContext,
     ) -> Result<CallOutcome, CallFailure> {
@@ -169,7 +169,7 @@ impl StdioBackend {
     /// Waits until `process`, which ended before it read the call, takes no further calls.
     async fn may_go_on(
         &self,
-        process: &Connection,
+        process: &ServerConnection,
         never_written: NeverWritten,
         context: &CallContext,
     ) -> Result<(), CallFailure> {
@@ -209,7 +209,7 @@ impl StdioBackend {
         pool: &Arc<ProcessPool>,
         call: &Call,
         context: &CallContext,
-    ) -> Result<Lease, CallFailure> {
+    ) -> Result<ProcessLease, CallFailure> {
         let key = failure_key(call);
         let want = Want {
             alone: self.is_askable(call),
@@ -294,15 +294,15 @@ impl Backend for StdioBackend {
     }
 }
 
-struct Command(Arc<StdioConfig>);
+struct ServerCommand(Arc<StdioConfig>);
 
-impl Transport for Command {
+impl Transport for ServerCommand {
     fn open(
         &self,
-        binding: Binding,
-        subscriptions: Arc<Subscriptions>,
+        binding: ConnectionBinding,
+        subscriptions: Arc<ServerSubscriptions>,
         closing: &CancellationToken,
-    ) -> Result<Connection, StartError> {
+    ) -> Result<ServerConnection, StartError> {
         let spawned = child::spawn(&self.0).map_err(|source| StartError::Spawn {
             command: self.0.command.clone(),
             source: source.into(),

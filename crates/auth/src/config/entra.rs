@@ -15,14 +15,14 @@ const HOSTS: [(&str, &str); 3] = [
     ("login.partner.microsoftonline.cn", "sts.chinacloudapi.cn"),
 ];
 
-struct Parts<'a> {
+struct EntraUrlParts<'a> {
     before: &'a str,
     host: &'a str,
     tenant: &'a str,
     after: &'a str,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> EntraUrlParts<'a> {
     fn of(issuer: &'a str) -> Option<Self> {
         let host = issuer.find("://")? + 3;
         let tenant = host + issuer[host..].find('/')? + 1;
@@ -66,7 +66,7 @@ pub(super) fn names_several_tenants(issuer: &str) -> bool {
         hosts.any(|known| host.eq_ignore_ascii_case(known))
     };
     issuer.contains(TENANT)
-        || Parts::of(issuer)
+        || EntraUrlParts::of(issuer)
             .is_some_and(|parts| microsoft(parts.host) && SEVERAL.contains(&parts.tenant))
 }
 
@@ -77,7 +77,7 @@ pub(super) fn tenancy(
     aliases: &[String],
 ) -> Result<Tenancy, String> {
     let form = "https://login.microsoftonline.com/TENANT/v2.0";
-    let parts = Parts::of(issuer).ok_or_else(|| format!("an issuer of Entra is {form}"))?;
+    let parts = EntraUrlParts::of(issuer).ok_or_else(|| format!("an issuer of Entra is {form}"))?;
     if !parts.is_of_version_1() && parts.after.trim_end_matches('/') != "/v2.0" {
         return Err(format!(
             "no token names such an issuer: it is {form}, or https://sts.windows.net/TENANT/ for tokens of version 1.0"

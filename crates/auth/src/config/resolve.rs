@@ -4,7 +4,7 @@ use url::Url;
 
 use super::issuer::{Introspection, Issuer, IssuerKind, Protocol};
 use super::kinds::{self, Defaults};
-use super::resolved::{Asked, ResolvedIssuer, Tenancy, Tenant};
+use super::resolved::{ResolvedIntrospection, ResolvedIssuer, Tenancy, Tenant};
 use super::{asked_url, entra};
 
 impl Issuer {
@@ -98,7 +98,7 @@ impl Issuer {
         })
     }
 
-    fn asked(&self, defaults: &Defaults) -> Result<Option<Asked>, String> {
+    fn asked(&self, defaults: &Defaults) -> Result<Option<ResolvedIntrospection>, String> {
         let set = match (&self.introspection, defaults.asked) {
             (None, None) => return Ok(None),
             (set, _) => set.clone().unwrap_or_default(),
@@ -111,7 +111,7 @@ impl Issuer {
             tokens,
         } = set;
         let default = defaults.asked;
-        let asked = Asked {
+        let asked = ResolvedIntrospection {
             endpoint: endpoint.or(default.map(|asked| asked.endpoint.to_owned())),
             client_id,
             client_secret_file: client_secret_file.unwrap_or_default(),

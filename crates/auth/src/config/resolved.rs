@@ -17,7 +17,7 @@ pub(crate) struct ResolvedIssuer {
     pub(crate) scope_claims: Vec<String>,
     pub(crate) required_claims: BTreeMap<String, Vec<String>>,
     pub(crate) jwks_url: Option<String>,
-    pub(crate) asked: Option<Asked>,
+    pub(crate) asked: Option<ResolvedIntrospection>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(super) struct Tenancy {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ResolvedIntrospection {
     /// `None` to find it in the metadata.
     pub(crate) endpoint: Option<String>,
     pub(crate) client_id: String,
@@ -43,7 +43,7 @@ pub(crate) struct Asked {
     pub(crate) tokens: AskedTokens,
 }
 
-impl Asked {
+impl ResolvedIntrospection {
     pub(crate) fn takes_jwts(&self) -> bool {
         self.tokens != AskedTokens::Opaque
     }

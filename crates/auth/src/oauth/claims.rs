@@ -27,13 +27,13 @@ const FOREVER: Duration = Duration::from_secs(366 * 24 * 3600);
 pub(crate) struct Verified {
     pub(crate) principal: Principal,
     pub(crate) grant: Arc<Grant>,
-    pub(crate) binding: Option<Binding>,
+    pub(crate) binding: Option<TokenBinding>,
     pub(crate) until: Instant,
 }
 
 /// A token's key or certificate, by SHA-256 in base64url (RFC 7800).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Binding {
+pub(crate) enum TokenBinding {
     /// Each request must prove the key (RFC 9449).
     Key(String),
     /// The client's connection must have the certificate (RFC 8705).
@@ -51,7 +51,7 @@ pub(crate) struct ClaimRules {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum BindingSource {
     ByToken,
     /// The issuer's own answer, which may lack issuer and expiry.
     ByIssuer,
@@ -86,7 +86,7 @@ impl ClaimRules {
     }
 
     /// Checks the claims by this machine's clock.
-    pub(crate) fn read(&self, text: &[u8], told: Told) -> Result<Verified, TokenFault> {
+    pub(crate) fn read(&self, text: &[u8], told: BindingSource) -> Result<Verified, TokenFault> {
         self.read_at(text, told, since_epoch())
     }
 
@@ -96,11 +96,16 @@ impl ClaimRules {
     /// The token is expired, not valid yet, or unreadable.
     pub(crate) fn expect_unexpired(&self, text: &[u8]) -> Result<(), TokenFault> {
         let Unique(claims) = serde_json::from_slice(text).map_err(unreadable)?;
-        let until = self.expect_in_time(&claims, Told::ByIssuer, since_epoch());
+        let until = self.expect_in_time(&claims, BindingSource::ByIssuer, since_epoch());
         until.map(|_| ())
     }
 
-    fn read_at(&self, text: &[u8], told: Told, now: Duration) -> Result<Verified, TokenFault> {
+    fn read_at(
+        &self,
+        text: &[u8],
+        told: BindingSource,
+        now: Duration,
+    ) -> Result<Verified, TokenFault> {
         if text.len() > CLAIMS {
             return Err(TokenFault::TooLong);
         }
@@ -131,11 +136,15 @@ impl ClaimRules {
         })
     }
 
-    fn issuer_of(&self, claims: &Map<String, Value>, told: Told) -> Result<&Arc<str>, TokenFault> {
+    fn issuer_of(
+        &self,
+        claims: &Map<String, Value>,
+        told: BindingSource,
+    ) -> Result<&Arc<str>, TokenFault> {
         let came = find(claims, "iss");
         let issuer = match came {
             Some(named) => named.as_str().and_then(|named| self.names.named(named)),
-            None if told == Told::ByIssuer => self.names.sole(),
+            None if told == BindingSource::ByIssuer => self.names.sole(),
             None => None,
         };
         let wrong = || refused::claim(TokenFault::Issuer, "iss", came, self.names.listed());
@@ -159,7 +168,7 @@ impl ClaimRules {
     fn expect_in_time(
         &self,
         claims: &Map<String, Value>,
-        told: Told,
+        told: BindingSource,
         now: Duration,
     ) -> Result<Option<Instant>, TokenFault> {
         if let Some(from) = find(claims, "nbf")
@@ -175,8 +184,10 @@ impl ClaimRules {
         }
         let Some(end) = find(claims, "exp") else {
             return match told {
-                Told::ByIssuer => Ok(None),
-                Told::ByToken => Err(refused::claim(TokenFault::Claims, "exp", None, DATE)),
+                BindingSource::ByIssuer => Ok(None),
+                BindingSource::ByToken => {
+                    Err(refused::claim(TokenFault::Claims, "exp", None, DATE))
+                }
             };
         };
         let left = date("exp", end)?
@@ -230,15 +241,15 @@ fn since_epoch() -> Duration {
 }
 
 /// Refuses several bindings, and one that Shoal cannot check.
-fn bound_to(claims: &Map<String, Value>) -> Result<Option<Binding>, TokenFault> {
+fn bound_to(claims: &Map<String, Value>) -> Result<Option<TokenBinding>, TokenFault> {
     let Some(confirmation) = claims.get("cnf").filter(|it| !it.is_null()) else {
         return Ok(None);
     };
     let mut members = confirmation.as_object().into_iter().flatten();
     match (members.next(), members.next()) {
         (Some((name, Value::String(of))), None) => match name.as_str() {
-            "jkt" => Ok(Some(Binding::Key(of.clone()))),
-            "x5t#S256" => Ok(Some(Binding::Certificate(of.clone()))),
+            "jkt" => Ok(Some(TokenBinding::Key(of.clone()))),
+            "x5t#S256" => Ok(Some(TokenBinding::Certificate(of.clone()))),
             _ => Err(TokenFault::Binding),
         },
         _ => Err(TokenFault::Binding),

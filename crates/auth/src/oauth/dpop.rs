@@ -10,10 +10,10 @@ use shoal_ports::{
 };
 use url::Url;
 
-use super::claims::{Binding, Verified};
+use super::claims::{TokenBinding, Verified};
 use super::jws::Jws;
 use super::keys::PublicKey;
-use super::replays::{Proof, Replays, SLICE, Shown};
+use super::replays::{Proof, ProofShown, Replays, SLICE};
 use crate::config::{Auth, Dpop, SigningAlgorithm};
 
 const PROOF: usize = 4 << 10;
@@ -68,13 +68,15 @@ impl Possession {
         shown: &Credentials<'_>,
     ) -> Result<(), AuthError> {
         let scheme = shown.token.map(|(scheme, _)| scheme);
-        let Some(Binding::Key(bound_to)) = &verified.binding else {
+        let Some(TokenBinding::Key(bound_to)) = &verified.binding else {
             // The DPoP scheme needs a token that is bound to a key.
             return match (self.mode, scheme, &verified.binding) {
                 (Dpop::Required, ..) | (_, Some(Scheme::Dpop), _) => {
                     Err(AuthError::Token(TokenFault::Unbound))
                 }
-                (.., Some(Binding::Certificate(bound_to))) => expect_certificate(bound_to, shown),
+                (.., Some(TokenBinding::Certificate(bound_to))) => {
+                    expect_certificate(bound_to, shown)
+                }
                 _ => Ok(()),
             };
         };
@@ -98,9 +100,9 @@ impl Possession {
         // Remember the proof even if a quota refuses the request, because the retry has a new proof, and this
         // one must not work again.
         match self.replays.show(&verified.principal, proof) {
-            Shown::First => Ok(()),
-            Shown::Again => Err(AuthError::Proof(ProofFault::Replayed)),
-            Shown::Full => Err(AuthError::TooManyProofs { retry_after: SLICE }),
+            ProofShown::First => Ok(()),
+            ProofShown::Again => Err(AuthError::Proof(ProofFault::Replayed)),
+            ProofShown::Full => Err(AuthError::TooManyProofs { retry_after: SLICE }),
         }
     }
 

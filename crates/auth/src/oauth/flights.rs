@@ -6,14 +6,14 @@ use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
 
-type Attempt<V> = Shared<BoxFuture<'static, V>>;
+type SharedAttempt<V> = Shared<BoxFuture<'static, V>>;
 
 /// Each attempt runs as long as requests wait for it, and all of them get its outcome, even a failure.
-pub(crate) struct Flights<K, V>(Arc<Mutex<Open<K, V>>>)
+pub(crate) struct Flights<K, V>(Arc<Mutex<OpenFlights<K, V>>>)
 where
     V: Clone;
 
-struct Open<K, V: Clone> {
+struct OpenFlights<K, V: Clone> {
     attempts: HashMap<K, (u64, WeakShared<BoxFuture<'static, V>>)>,
     /// Numbers attempts, to tell successive attempts of a key apart.
     begun: u64,
@@ -24,7 +24,7 @@ where
     K: Clone + Eq + Hash + Send + 'static,
     V: Clone + Send + Sync + 'static,
 {
-    pub(crate) fn join<F>(&self, key: K, begin: impl FnOnce() -> F) -> Attempt<V>
+    pub(crate) fn join<F>(&self, key: K, begin: impl FnOnce() -> F) -> SharedAttempt<V>
     where
         F: Future<Output = V> + Send + 'static,
     {
@@ -55,7 +55,7 @@ where
 
 impl<K, V: Clone> Default for Flights<K, V> {
     fn default() -> Self {
-        Self(Arc::new(Mutex::new(Open {
+        Self(Arc::new(Mutex::new(OpenFlights {
             attempts: HashMap::new(),
             begun: 0,
         })))
@@ -63,7 +63,7 @@ impl<K, V: Clone> Default for Flights<K, V> {
 }
 
 struct Landing<K: Eq + Hash, V: Clone> {
-    open: Arc<Mutex<Open<K, V>>>,
+    open: Arc<Mutex<OpenFlights<K, V>>>,
     key: K,
     number: u64,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use shoal_ports::{Credentials, Scheme};
 use url::Url;
 
-use super::claims::{ClaimRules, Told};
+use super::claims::{BindingSource, ClaimRules};
 use super::dpop::Possession;
 use super::jws::Jws;
 use super::keys::KeySet;
@@ -43,12 +43,12 @@ pub fn token(text: &str) {
     };
     jws.algorithm(&SigningAlgorithm::ALL);
     jws.is_of_type(&["at+jwt", "jwt"]);
-    let _ = RULES.read(jws.payload(), Told::ByToken);
+    let _ = RULES.read(jws.payload(), BindingSource::ByToken);
 }
 
 /// Reads claims of a token or of an introspection.
 pub fn claims(text: &[u8]) {
-    for told in [Told::ByToken, Told::ByIssuer] {
+    for told in [BindingSource::ByToken, BindingSource::ByIssuer] {
         if let Ok(verified) = RULES.read(text, told) {
             assert!(verified.principal.as_str().starts_with(ISSUER));
         }

@@ -18,11 +18,11 @@ use url::form_urlencoded::{Serializer, byte_serialize};
 
 use super::AWAY;
 use super::cache::VerifiedTokens;
-use super::claims::{ClaimRules, Told, Verified};
+use super::claims::{BindingSource, ClaimRules, Verified};
 use super::flights::Flights;
 use super::http::{HttpAsker, NoAnswer};
-use super::metadata::{Endpoint, discover};
-use crate::config::{Asked, Protocol, ResolvedIssuer};
+use super::metadata::{IssuerEndpoint, discover};
+use crate::config::{Protocol, ResolvedIntrospection, ResolvedIssuer};
 use crate::refused;
 
 const REFUSED_FOR: Duration = Duration::from_secs(10);
@@ -45,7 +45,7 @@ struct AskedIssuer {
     http: HttpAsker,
     name: String,
     described_as: String,
-    asked: Asked,
+    asked: ResolvedIntrospection,
     rules: Arc<ClaimRules>,
     endpoint: Mutex<Option<(String, Instant)>>,
     finding: Flights<(), Result<String, NoAnswer>>,
@@ -66,7 +66,7 @@ impl Introspector {
     pub(crate) fn new(
         http: HttpAsker,
         issuer: &ResolvedIssuer,
-        asked: Asked,
+        asked: ResolvedIntrospection,
         rules: Arc<ClaimRules>,
         verified: Arc<VerifiedTokens>,
     ) -> Self {
@@ -141,7 +141,7 @@ impl AskedIssuer {
         security.asked_server(AuthServerRequest::Introspection, outcome);
         let issuer = &self.name;
         let answer = match asked {
-            Ok(Some(text)) => self.rules.read(&text, Told::ByIssuer),
+            Ok(Some(text)) => self.rules.read(&text, BindingSource::ByIssuer),
             Ok(None) => Err(TokenFault::Inactive),
             Err(why) => {
                 tracing::warn!(issuer, error = %why, "cannot introspect a token");
@@ -211,11 +211,14 @@ impl AskedIssuer {
         if let Some((known, _)) = known.filter(|(_, until)| Instant::now() < *until) {
             return Ok(known);
         }
-        let finding = self.finding.join((), || {
-            let (http, issuer) = (self.http.clone(), self.name.clone());
-            let described_as = self.described_as.clone();
-            async move { discover(&http, &issuer, &described_as, Endpoint::Introspection).await }
-        });
+        let finding =
+            self.finding.join((), || {
+                let (http, issuer) = (self.http.clone(), self.name.clone());
+                let described_as = self.described_as.clone();
+                async move {
+                    discover(&http, &issuer, &described_as, IssuerEndpoint::Introspection).await
+                }
+            });
         let found = finding.await?;
         *self.endpoint.lock() = Some((found.clone(), Instant::now() + PLACE_FOR));
         Ok(found)

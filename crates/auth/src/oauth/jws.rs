@@ -10,14 +10,14 @@ use crate::config::SigningAlgorithm;
 use crate::oauth::keys::{Jwk, PublicKey};
 
 pub(crate) struct Jws<'a> {
-    pub(crate) header: Header,
+    pub(crate) header: JwsHeader,
     payload: Vec<u8>,
     signed: &'a str,
     signature: &'a str,
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Header {
+pub(crate) struct JwsHeader {
     pub(crate) alg: String,
     #[serde(default)]
     pub(crate) kid: Option<String>,

@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::http::{HttpAsker, NoAnswer};
 use super::keys::KeySet;
-use super::metadata::{Endpoint, discover};
+use super::metadata::{IssuerEndpoint, discover};
 
 /// Maximum requests that wait for a fetch, because their callers are not authenticated yet.
 const WAITING: usize = 256;
@@ -35,14 +35,14 @@ pub(crate) struct KeyConfig {
 /// Dropping this ends the fetching.
 pub(crate) struct KeySource {
     config: KeyConfig,
-    known: watch::Receiver<Known>,
+    known: watch::Receiver<KnownKeys>,
     wanted: Arc<Notify>,
     waiting: Semaphore,
     _task: AbortOnDropHandle<()>,
 }
 
 #[derive(Clone, Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownKeys {
     keys: Option<Arc<KeySet>>,
     came: Option<Instant>,
     pub(crate) attempts: u64,
@@ -50,7 +50,7 @@ pub(crate) struct Known {
     pub(crate) trouble: Option<String>,
 }
 
-impl Known {
+impl KnownKeys {
     pub(crate) fn count(&self) -> usize {
         self.keys.as_ref().map_or(0, |keys| keys.len())
     }
@@ -69,7 +69,7 @@ pub(crate) enum NoKeys {
 
 impl KeySource {
     pub(crate) fn start(http: HttpAsker, config: KeyConfig) -> Self {
-        let (told, known) = watch::channel(Known::default());
+        let (told, known) = watch::channel(KnownKeys::default());
         let wanted = Arc::new(Notify::new());
         let fetching = keep(http, config.clone(), told, wanted.clone());
         Self {
@@ -81,7 +81,7 @@ impl KeySource {
         }
     }
 
-    pub(crate) fn known(&self) -> Known {
+    pub(crate) fn known(&self) -> KnownKeys {
         self.known.borrow().clone()
     }
 
@@ -138,7 +138,12 @@ impl KeySource {
     }
 }
 
-async fn keep(http: HttpAsker, config: KeyConfig, told: watch::Sender<Known>, wanted: Arc<Notify>) {
+async fn keep(
+    http: HttpAsker,
+    config: KeyConfig,
+    told: watch::Sender<KnownKeys>,
+    wanted: Arc<Notify>,
+) {
     let mut pauses = Backoff::new(FIRST_PAUSE, config.interval.max(FIRST_PAUSE));
     loop {
         let began = Instant::now();
@@ -202,7 +207,15 @@ async fn fetch(http: &HttpAsker, config: &KeyConfig) -> Result<KeySet, String> {
     let text = async {
         let url = match &config.jwks_url {
             Some(url) => url.clone(),
-            None => discover(http, &config.issuer, &config.described_as, Endpoint::Keys).await?,
+            None => {
+                discover(
+                    http,
+                    &config.issuer,
+                    &config.described_as,
+                    IssuerEndpoint::Keys,
+                )
+                .await?
+            }
         };
         let text = http.get(http.url(&url)?).await;
         text.map_err(|why| NoAnswer::Failed(format!("{url}: {why}")))

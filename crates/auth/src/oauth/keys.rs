@@ -164,7 +164,7 @@ pub(crate) struct KeySet {
 }
 
 #[derive(Deserialize)]
-struct Document<'a> {
+struct KeysDocument<'a> {
     #[serde(borrow)]
     keys: Vec<&'a RawValue>,
 }
@@ -172,7 +172,7 @@ struct Document<'a> {
 impl KeySet {
     /// Reads a document of keys. Skips unsupported and unreadable keys, because an issuer may have newer kinds.
     pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
-        let document: Document<'_> = serde_json::from_slice(text)
+        let document: KeysDocument<'_> = serde_json::from_slice(text)
             .map_err(|_| "the document is not a JSON Web Key Set".to_owned())?;
         if document.keys.len() > MOST_KEYS {
             return Err(format!("it has more than {MOST_KEYS} keys"));

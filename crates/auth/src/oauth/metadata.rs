@@ -11,12 +11,12 @@ use crate::config::same;
 const SHOWN: usize = 200;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Endpoint {
+pub(crate) enum IssuerEndpoint {
     Keys,
     Introspection,
 }
 
-impl Endpoint {
+impl IssuerEndpoint {
     fn member(self) -> &'static str {
         match self {
             Self::Keys => "jwks_uri",
@@ -30,7 +30,7 @@ pub(crate) async fn discover(
     http: &HttpAsker,
     issuer: &str,
     described_as: &str,
-    endpoint: Endpoint,
+    endpoint: IssuerEndpoint,
 ) -> Result<String, NoAnswer> {
     let found = search(http, issuer, described_as, endpoint).await;
     let outcome = match &found {
@@ -46,7 +46,7 @@ async fn search(
     http: &HttpAsker,
     issuer: &str,
     described_as: &str,
-    endpoint: Endpoint,
+    endpoint: IssuerEndpoint,
 ) -> Result<String, NoAnswer> {
     let url = http.url(issuer)?;
     let mut said = Vec::new();
@@ -68,7 +68,7 @@ async fn search(
     Err(NoAnswer::Failed(format!("cannot find metadata: {said}")))
 }
 
-fn endpoint_of(text: &[u8], issuer: &str, endpoint: Endpoint) -> Result<String, String> {
+fn endpoint_of(text: &[u8], issuer: &str, endpoint: IssuerEndpoint) -> Result<String, String> {
     let read: Result<Map<String, Value>, _> = serde_json::from_slice(text);
     let metadata = read.map_err(|_| match text.trim_ascii_start().first() {
         Some(b'<') => "it answered with HTML".to_owned(),

@@ -13,20 +13,20 @@ use shoal_ports::{
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::AccessTokens;
-use super::claims::{Binding, Verified};
+use super::claims::{TokenBinding, Verified};
 
 /// Minimum time between two checks.
 const SELDOM: Duration = Duration::from_secs(1);
 /// Maximum pause before a retry while the issuer cannot be reached.
 const RETRY: Duration = Duration::from_secs(5);
 
-struct Watched {
+struct WatchedToken {
     tokens: Weak<AccessTokens>,
     token: Box<[u8]>,
     digest: TokenDigest,
     principal: Principal,
     grant: Arc<Grant>,
-    binding: Option<Option<Binding>>,
+    binding: Option<Option<TokenBinding>>,
     until: Instant,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn watch(tokens: &Arc<AccessTokens>, token: &[u8], known: &Authentica
     };
     let (digest, now) = (digest_of(token), Instant::now());
     let verified = tokens.verified.get(&digest, now);
-    let watched = Watched {
+    let watched = WatchedToken {
         tokens: Arc::downgrade(tokens),
         token: token.into(),
         digest,
@@ -54,7 +54,7 @@ pub(super) fn watch(tokens: &Arc<AccessTokens>, token: &[u8], known: &Authentica
     }))
 }
 
-impl Watched {
+impl WatchedToken {
     /// Waits until a check finds another grant or fails. `None` once the authenticator is dropped.
     async fn next(&mut self) -> Option<Result<Arc<Grant>, AuthError>> {
         loop {

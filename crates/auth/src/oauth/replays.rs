@@ -34,11 +34,11 @@ pub(crate) struct Replays {
     most_bytes: usize,
     /// A random key keeps callers from causing collisions.
     hasher: RandomState,
-    seen: Mutex<Seen>,
+    seen: Mutex<SeenProofs>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct SeenProofs {
     slices: BTreeMap<u64, Slice>,
     bytes: usize,
     bytes_of: HashMap<u64, usize, Fast>,
@@ -52,7 +52,7 @@ struct Slice {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum ProofShown {
     First,
     Again,
     /// Without room to remember the proof, it must be refused.
@@ -68,7 +68,7 @@ impl Replays {
         }
     }
 
-    pub(crate) fn show(&self, principal: &Principal, proof: Proof<'_>) -> Shown {
+    pub(crate) fn show(&self, principal: &Principal, proof: Proof<'_>) -> ProofShown {
         let owner = self.hasher.hash_one(principal);
         let hash = self.hasher.hash_one((proof.thumbprint, proof.name));
         let now = Instant::now();
@@ -78,13 +78,13 @@ impl Replays {
         let date = proof.date.as_secs() / SLICE.as_secs();
         let slice = seen.slices.get(&date);
         if slice.is_some_and(|slice| slice.proofs.contains(&hash)) {
-            return Shown::Again;
+            return ProofShown::Again;
         }
         let is_known = slice.is_some_and(|slice| slice.bytes_of.contains_key(&owner));
         let bytes = if is_known { PROOF } else { PROOF + OWNER };
         let own = seen.bytes_of.get(&owner).copied().unwrap_or_default();
         if own + bytes > self.most_bytes.saturating_sub(seen.bytes) / PART {
-            return Shown::Full;
+            return ProofShown::Full;
         }
         seen.bytes += bytes;
         *seen.bytes_of.entry(owner).or_default() += bytes;
@@ -96,11 +96,11 @@ impl Replays {
         slice.until = slice.until.max(until);
         slice.proofs.insert(hash);
         *slice.bytes_of.entry(owner).or_default() += bytes;
-        Shown::First
+        ProofShown::First
     }
 }
 
-impl Seen {
+impl SeenProofs {
     fn forget(&mut self, now: Instant) {
         while let Some(oldest) = self.slices.first_entry()
             && oldest.get().until < now
@@ -125,7 +125,7 @@ mod tests {
     use shoal_ports::Principal;
     use tokio::time::advance;
 
-    use super::{OWNER, PROOF, Proof, Replays, SLICE, Shown};
+    use super::{OWNER, PROOF, Proof, ProofShown, Replays, SLICE};
 
     const LEFT: Duration = Duration::from_secs(120);
 
@@ -142,8 +142,9 @@ mod tests {
         let principal = Principal::new(principal);
         let name = |number: usize| format!("{principal}{date}-{number}");
         let mut shown = 0..;
-        let full =
-            |number: &usize| replays.show(&principal, proof(&name(*number), date)) == Shown::Full;
+        let full = |number: &usize| {
+            replays.show(&principal, proof(&name(*number), date)) == ProofShown::Full
+        };
         shown.find(full).unwrap()
     }
 
@@ -151,18 +152,18 @@ mod tests {
     async fn a_proof_is_known_for_as_long_as_it_would_be_taken() {
         let replays = Replays::new(1 << 20);
         let alice = Principal::new("alice");
-        assert_eq!(replays.show(&alice, proof("a", 1000)), Shown::First);
-        assert_eq!(replays.show(&alice, proof("a", 1000)), Shown::Again);
-        assert_eq!(replays.show(&alice, proof("b", 1000)), Shown::First);
+        assert_eq!(replays.show(&alice, proof("a", 1000)), ProofShown::First);
+        assert_eq!(replays.show(&alice, proof("a", 1000)), ProofShown::Again);
+        assert_eq!(replays.show(&alice, proof("b", 1000)), ProofShown::First);
         advance(LEFT).await;
         let late = Proof {
             left: Duration::ZERO,
             ..proof("a", 1000)
         };
-        assert_eq!(replays.show(&alice, late), Shown::Again);
-        assert_eq!(replays.show(&alice, proof("c", 1130)), Shown::First);
+        assert_eq!(replays.show(&alice, late), ProofShown::Again);
+        assert_eq!(replays.show(&alice, proof("c", 1130)), ProofShown::First);
         advance(SLICE).await;
-        assert_eq!(replays.show(&alice, proof("c", 1130)), Shown::Again);
+        assert_eq!(replays.show(&alice, proof("c", 1130)), ProofShown::Again);
         let seen = replays.seen.lock();
         assert_eq!((seen.slices.len(), seen.bytes), (1, PROOF + OWNER));
         assert_eq!(seen.bytes_of.len(), 1);
@@ -181,7 +182,7 @@ mod tests {
         assert!(replays.seen.lock().bytes <= most);
         for honest in ["one", "two", "three"] {
             let shown = replays.show(&Principal::new(honest), proof(honest, 1000));
-            assert_eq!(shown, Shown::First);
+            assert_eq!(shown, ProofShown::First);
         }
         advance(LEFT * 2).await;
         let again = show_all(&replays, "hostile-1", 1200);

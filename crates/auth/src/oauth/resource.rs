@@ -10,14 +10,14 @@ use crate::config::{Auth, Dpop};
 
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
-pub(crate) struct Resource {
+pub(crate) struct ProtectedResource {
     metadata: ResourceMetadata,
     metadata_url: String,
     required: String,
     dpop: Dpop,
 }
 
-impl Resource {
+impl ProtectedResource {
     pub(crate) fn new(auth: &Auth, issuers: &[&str], resource: &Url, path: &str) -> Self {
         let public = resource.path().trim_end_matches('/');
         let mut paths = vec![
@@ -98,10 +98,10 @@ mod tests {
     use serde_json::{Value, json};
     use shoal_ports::{AuthError, TokenFault};
 
-    use super::Resource;
+    use super::ProtectedResource;
     use crate::config::{Auth, Dpop};
 
-    fn resource(dpop: Dpop) -> Resource {
+    fn resource(dpop: Dpop) -> ProtectedResource {
         let auth = Auth {
             resource: "https://mcp.example.com/tools/mcp".to_owned(),
             required_scopes: vec!["mcp".to_owned()],
@@ -109,7 +109,7 @@ mod tests {
             ..Auth::default()
         };
         let url = auth.resource.parse().unwrap();
-        Resource::new(&auth, &["https://id.example.com"], &url, "/mcp")
+        ProtectedResource::new(&auth, &["https://id.example.com"], &url, "/mcp")
     }
 
     #[test]

@@ -9,13 +9,13 @@ pub(crate) struct Unique(pub(crate) Map<String, Value>);
 
 impl<'de> Deserialize<'de> for Unique {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Members)
+        deserializer.deserialize_map(UniqueMembers)
     }
 }
 
-struct Members;
+struct UniqueMembers;
 
-impl<'de> Visitor<'de> for Members {
+impl<'de> Visitor<'de> for UniqueMembers {
     type Value = Unique;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -55,7 +55,7 @@ pub(super) fn gathered<T>(
 
 pub(super) fn tools(answers: Vec<NodeAnswer<Listing<ToolReport>>>, limit: usize) -> ToolsSeen {
     let (mut total, mut unseen) = (0, Vec::new());
-    let mut sums: HashMap<String, Sum> = HashMap::new();
+    let mut sums: HashMap<String, ToolSum> = HashMap::new();
     for NodeAnswer { node, said } in answers {
         let listing = match said {
             Ok(listing) => listing,
@@ -70,7 +70,7 @@ pub(super) fn tools(answers: Vec<NodeAnswer<Listing<ToolReport>>>, limit: usize)
         total = total.max(listing.total);
         for mut tool in listing.items {
             let recent = std::mem::take(&mut tool.recent);
-            let sum = sums.entry(tool.name.clone()).or_insert_with(|| Sum {
+            let sum = sums.entry(tool.name.clone()).or_insert_with(|| ToolSum {
                 tool,
                 calls: RecentCalls::default(),
                 rate: Some(0.0),
@@ -81,25 +81,25 @@ pub(super) fn tools(answers: Vec<NodeAnswer<Listing<ToolReport>>>, limit: usize)
         }
     }
     total = total.max(sums.len());
-    let mut sums: Vec<Sum> = sums.into_values().collect();
+    let mut sums: Vec<ToolSum> = sums.into_values().collect();
     sums.sort_by_cached_key(|sum| (Reverse(sum.calls.outcomes.total()), sum.tool.name.clone()));
     sums.truncate(limit);
     sums.sort_by(|one, other| one.tool.name.cmp(&other.tool.name));
     unseen.sort_by(|one, other| one.node.cmp(&other.node));
     ToolsSeen {
-        items: sums.into_iter().map(Sum::seen).collect(),
+        items: sums.into_iter().map(ToolSum::seen).collect(),
         total,
         unseen,
     }
 }
 
-struct Sum {
+struct ToolSum {
     tool: ToolReport,
     calls: RecentCalls,
     rate: Option<f64>,
 }
 
-impl Sum {
+impl ToolSum {
     fn seen(self) -> ToolSeen {
         let Self { tool, calls, rate } = self;
         ToolSeen {

@@ -40,7 +40,7 @@ type Names = BTreeMap<String, String>;
 type Elsewhere = dyn Fn(&PoolsElsewhere) + Send + Sync;
 
 #[derive(Default)]
-pub(super) struct Memory {
+pub(super) struct PoolMemory {
     here: OnceLock<Box<dyn Fn() -> PoolsHere + Send + Sync>>,
     elsewhere: OnceLock<Box<Elsewhere>>,
     recalled: OnceLock<BTreeSet<String>>,

@@ -6,7 +6,7 @@ use shoal_ports::{Backoff, ClusterEvent, ClusterSubscription, NodeInfo, StoreErr
 use tokio::time::Instant;
 
 use super::MembersInner;
-use crate::view::Rules;
+use crate::view::PresenceRules;
 
 /// Minimum time between two reads of the list of nodes.
 const SETTLE: Duration = Duration::from_millis(50);
@@ -90,7 +90,7 @@ impl MembersInner {
     }
 
     fn see(&self, listed: Vec<NodeInfo>) {
-        let rules = Rules {
+        let rules = PresenceRules {
             now: Instant::now(),
             keep_missing: self.config.keep_missing,
             announced_every: self.beat(),

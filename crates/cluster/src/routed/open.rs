@@ -1,7 +1,7 @@
 use shoal_ports::{GatewayError, NodeId, OpenSession, Opened, SessionId};
 
 use super::owner_route::OwnerRoute;
-use super::patience::Patience;
+use super::patience::RoutingPatience;
 use super::retry_decision::{AttemptContext, Operation, RetryDecision, decide};
 use super::search::FULL_NODES;
 use super::{Routes, span};
@@ -13,7 +13,7 @@ use crate::view::Node;
 impl Routes {
     pub(super) async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         let mut span = span::placing(&open);
-        let mut patience = Patience::new(&self.config, self.config.open_within);
+        let mut patience = RoutingPatience::new(&self.config, self.config.open_within);
         let error = loop {
             let error = match self.open_somewhere(&open, &mut span).await {
                 Ok(opened) => return Ok(opened),

@@ -6,7 +6,7 @@ use rand::seq::IteratorRandom as _;
 use shoal_ports::{GatewayError, NodeId, SessionGateway, SessionId};
 
 use super::Routes;
-use crate::peers::Peer;
+use crate::peers::PeerNode;
 use crate::view::{Node, View};
 
 pub(crate) struct OwnerRoute {
@@ -15,7 +15,7 @@ pub(crate) struct OwnerRoute {
     pub(crate) gateway: Arc<dyn SessionGateway>,
     /// Whether only the hint in the session ID names this owner.
     pub(crate) is_hinted: bool,
-    peer: Arc<Peer>,
+    peer: Arc<PeerNode>,
 }
 
 impl OwnerRoute {

@@ -7,13 +7,13 @@ use super::SPREAD;
 use crate::config::RoutingConfig;
 use crate::members::Members;
 
-pub(super) struct Patience {
+pub(super) struct RoutingPatience {
     begun: Instant,
     within: Duration,
     backoff: Backoff,
 }
 
-impl Patience {
+impl RoutingPatience {
     pub(super) fn new(config: &RoutingConfig, within: Duration) -> Self {
         Self {
             begun: Instant::now(),

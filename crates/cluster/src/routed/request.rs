@@ -11,7 +11,8 @@ use shoal_protocol::{EventId, RequestId};
 
 use super::retry_decision::Operation;
 
-pub(crate) type Attempt<'a, T> = Pin<Box<dyn Future<Output = Result<T, GatewayError>> + Send + 'a>>;
+pub(crate) type GatewayAttempt<'a, T> =
+    Pin<Box<dyn Future<Output = Result<T, GatewayError>> + Send + 'a>>;
 
 pub(crate) trait GatewayRequest: Send + Sync {
     type Answer: Send;
@@ -24,7 +25,7 @@ pub(crate) trait GatewayRequest: Send + Sync {
         gateway: &'a dyn SessionGateway,
         to: &'a SessionRef,
         repeated: bool,
-    ) -> Attempt<'a, Self::Answer>;
+    ) -> GatewayAttempt<'a, Self::Answer>;
 
     fn takes_effect(&self) -> bool {
         false
@@ -62,7 +63,7 @@ impl GatewayRequest for Deliver {
         gateway: &'a dyn SessionGateway,
         to: &'a SessionRef,
         repeated: bool,
-    ) -> Attempt<'a, Delivered> {
+    ) -> GatewayAttempt<'a, Delivered> {
         let mut post = self.0.clone();
         post.repeated |= repeated;
         gateway.deliver(to, post)
@@ -82,7 +83,7 @@ impl GatewayRequest for Listen {
         gateway: &'a dyn SessionGateway,
         to: &'a SessionRef,
         _: bool,
-    ) -> Attempt<'a, EventStream> {
+    ) -> GatewayAttempt<'a, EventStream> {
         gateway.listen(to, self.0)
     }
 }
@@ -96,7 +97,7 @@ impl GatewayRequest for Close {
         gateway: &'a dyn SessionGateway,
         to: &'a SessionRef,
         _: bool,
-    ) -> Attempt<'a, ()> {
+    ) -> GatewayAttempt<'a, ()> {
         gateway.close(to)
     }
 
@@ -114,7 +115,7 @@ impl GatewayRequest for Adopt {
         gateway: &'a dyn SessionGateway,
         to: &'a SessionRef,
         repeated: bool,
-    ) -> Attempt<'a, Task> {
+    ) -> GatewayAttempt<'a, Task> {
         let mut call = self.0.clone();
         call.repeated |= repeated;
         gateway.adopt(to, call)
@@ -134,7 +135,7 @@ impl GatewayRequest for AskTask {
         gateway: &'a dyn SessionGateway,
         to: &'a SessionRef,
         _: bool,
-    ) -> Attempt<'a, Task> {
+    ) -> GatewayAttempt<'a, Task> {
         gateway.ask_task(to, self.0.clone())
     }
 }
@@ -148,7 +149,7 @@ impl GatewayRequest for WatchTask {
         gateway: &'a dyn SessionGateway,
         to: &'a SessionRef,
         _: bool,
-    ) -> Attempt<'a, Task> {
+    ) -> GatewayAttempt<'a, Task> {
         gateway.ask_task(to, TaskRequest::Watch { seen: self.0 })
     }
 }
@@ -162,7 +163,7 @@ impl GatewayRequest for TasksOf {
         gateway: &'a dyn SessionGateway,
         to: &'a SessionRef,
         _: bool,
-    ) -> Attempt<'a, Option<SessionTasks>> {
+    ) -> GatewayAttempt<'a, Option<SessionTasks>> {
         gateway.tasks_of(to)
     }
 }
@@ -176,7 +177,7 @@ impl GatewayRequest for UntilOver {
         gateway: &'a dyn SessionGateway,
         to: &'a SessionRef,
         _: bool,
-    ) -> Attempt<'a, ()> {
+    ) -> GatewayAttempt<'a, ()> {
         gateway.until_over(to, self.0.as_deref())
     }
 }

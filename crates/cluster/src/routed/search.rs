@@ -4,7 +4,7 @@ use shoal_ports::{GatewayError, NodeId, SessionRef};
 use shoal_telemetry::trace::{Span, attributes};
 
 use super::owner_route::OwnerRoute;
-use super::patience::Patience;
+use super::patience::RoutingPatience;
 use super::request::GatewayRequest;
 use super::retry_decision::{AttemptContext, Operation, RetryDecision, decide};
 use super::{Routes, span};
@@ -27,7 +27,7 @@ struct Search<'a> {
     /// watch only waits for news.
     measured: bool,
     counted: bool,
-    patience: Patience,
+    patience: RoutingPatience,
     redirect: Option<NodeId>,
     /// Whether a redirect was followed since the last lookup in the store.
     redirected: bool,
@@ -104,7 +104,7 @@ impl<'a> Search<'a> {
                 _ => false,
             },
             counted: false,
-            patience: Patience::new(config, config.patience),
+            patience: RoutingPatience::new(config, config.patience),
             redirect: None,
             redirected: false,
             tried: Vec::new(),

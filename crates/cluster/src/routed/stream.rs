@@ -21,19 +21,19 @@ struct Outliving {
     cursor: EventId,
     /// Whether the client has an ID to resume from.
     primed: bool,
-    from: Source,
+    from: StreamSource,
     /// When this owner was found, and the client's position at that time.
     found: (Instant, EventId),
-    moves: Option<Box<Moves>>,
+    moves: Option<Box<StreamMoves>>,
 }
 
-enum Source {
+enum StreamSource {
     Owner(StreamItems),
     NextOwner(BoxFuture<'static, Option<StreamItems>>),
     Nobody,
 }
 
-struct Moves {
+struct StreamMoves {
     backoff: Backoff,
     /// Number of successive owners that sent no event and soon ended the stream.
     futile: u32,
@@ -47,7 +47,7 @@ impl Routes {
             to: to.clone(),
             cursor,
             primed: false,
-            from: Source::Owner(items),
+            from: StreamSource::Owner(items),
             found: (Instant::now(), cursor),
             moves: None,
         };
@@ -93,19 +93,21 @@ impl Outliving {
                 self.primed = true;
             }
             Some(StreamItem::Passing { .. }) => {}
-            Some(StreamItem::Retry(_) | StreamItem::Moved) | None => self.from = Source::Nobody,
+            Some(StreamItem::Retry(_) | StreamItem::Moved) | None => {
+                self.from = StreamSource::Nobody
+            }
         }
         item
     }
 
     fn look_for_next_owner(&mut self) {
         // Drop the old reader before there is a new one.
-        self.from = Source::Nobody;
+        self.from = StreamSource::Nobody;
         let config = &self.routes.config;
         let (found, before) = self.found;
         let futile = before == self.cursor && found.elapsed() < config.resolve_at_most;
         let moves = self.moves.get_or_insert_with(|| {
-            Box::new(Moves {
+            Box::new(StreamMoves {
                 backoff: Backoff::new(config.resolve_every, config.resolve_at_most),
                 futile: 0,
             })
@@ -113,16 +115,16 @@ impl Outliving {
         let pause = moves.pause(futile);
         let routes = Arc::clone(&self.routes);
         let reattaching = routes.reattach(self.to.clone(), self.cursor, pause);
-        self.from = Source::NextOwner(reattaching.boxed());
+        self.from = StreamSource::NextOwner(reattaching.boxed());
     }
 
     fn found(&mut self, items: Option<StreamItems>) {
         self.found = (Instant::now(), self.cursor);
-        self.from = items.map_or(Source::Nobody, Source::Owner);
+        self.from = items.map_or(StreamSource::Nobody, StreamSource::Owner);
     }
 }
 
-impl Moves {
+impl StreamMoves {
     fn pause(&mut self, futile: bool) -> Option<Duration> {
         if futile {
             self.futile += 1;
@@ -140,16 +142,16 @@ impl Stream for Outliving {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<StreamItem>> {
         loop {
             match &mut self.from {
-                Source::Owner(items) => match ready!(items.poll_recv(cx)) {
+                StreamSource::Owner(items) => match ready!(items.poll_recv(cx)) {
                     Some(StreamItem::Moved) => self.look_for_next_owner(),
                     Some(StreamItem::Prime { .. }) if self.primed => {}
                     item => return Poll::Ready(self.pass(item)),
                 },
-                Source::NextOwner(finding) => {
+                StreamSource::NextOwner(finding) => {
                     let items = ready!(finding.poll_unpin(cx));
                     self.found(items);
                 }
-                Source::Nobody => return Poll::Ready(None),
+                StreamSource::Nobody => return Poll::Ready(None),
             }
         }
     }

@@ -7,7 +7,7 @@ use shoal_ports::{NodeId, NodeInfo, SessionId};
 use shoal_rpc::Sight;
 use tokio::time::Instant;
 
-use super::{Rules, View};
+use super::{PresenceRules, View};
 use crate::peers::{PeerGateways, Peers};
 use crate::testing::Nowhere;
 
@@ -62,8 +62,8 @@ pub(crate) fn view<const N: usize>(me: &str, nodes: [NodeInfo; N]) -> View {
     alone.refreshed(nodes.into(), me, &rules(Instant::now()))
 }
 
-fn rules(now: Instant) -> Rules<'static> {
-    Rules {
+fn rules(now: Instant) -> PresenceRules<'static> {
+    PresenceRules {
         now,
         keep_missing: GRACE,
         announced_every: GRACE / 3,

@@ -5,11 +5,11 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 pub(super) trait Links: Send + Sync {
-    fn join(&self, address: &str) -> Box<dyn Link>;
+    fn join(&self, address: &str) -> Box<dyn JoinLink>;
 }
 
 #[async_trait]
-pub(super) trait Link: Send + Sync {
+pub(super) trait JoinLink: Send + Sync {
     fn state(&self) -> watch::Receiver<JoinState>;
 
     fn nodes(&self) -> watch::Receiver<Vec<NodeInfo>>;
@@ -31,14 +31,14 @@ impl RpcLinks {
 }
 
 impl Links for RpcLinks {
-    fn join(&self, address: &str) -> Box<dyn Link> {
+    fn join(&self, address: &str) -> Box<dyn JoinLink> {
         let join = WorkerJoin::start(&self.worker, address, self.config.clone());
         Box::new(join)
     }
 }
 
 #[async_trait]
-impl Link for WorkerJoin {
+impl JoinLink for WorkerJoin {
     fn state(&self) -> watch::Receiver<JoinState> {
         self.state()
     }

@@ -8,10 +8,10 @@ use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::JoinStatus;
-use super::link::{Link, Links};
+use super::link::{JoinLink, Links};
 use super::plan::{self, Joined, Roll};
 
-pub(super) struct Round {
+pub(super) struct JoinRound {
     links: Box<dyn Links>,
     joins: Mutex<Vec<Join>>,
     changed: Arc<Notify>,
@@ -20,12 +20,12 @@ pub(super) struct Round {
 
 struct Join {
     address: String,
-    link: Arc<dyn Link>,
+    link: Arc<dyn JoinLink>,
     leaving: bool,
     _watching: AbortOnDropHandle<()>,
 }
 
-impl Round {
+impl JoinRound {
     pub(super) fn new(links: Box<dyn Links>) -> Arc<Self> {
         Arc::new(Self {
             links,
@@ -90,12 +90,12 @@ impl Round {
         }
     }
 
-    fn has(&self, link: &Arc<dyn Link>) -> bool {
+    fn has(&self, link: &Arc<dyn JoinLink>) -> bool {
         let joins = self.joins.lock();
         joins.iter().any(|join| Arc::ptr_eq(&join.link, link))
     }
 
-    fn to_leave(&self) -> Vec<Arc<dyn Link>> {
+    fn to_leave(&self) -> Vec<Arc<dyn JoinLink>> {
         let mut joins = self.joins.lock();
         let staying = joins.iter_mut().filter(|join| !join.leaving);
         staying
@@ -107,7 +107,7 @@ impl Round {
     }
 
     fn join(&self, address: String) -> Join {
-        let link: Arc<dyn Link> = self.links.join(&address).into();
+        let link: Arc<dyn JoinLink> = self.links.join(&address).into();
         let (mut state, mut nodes) = (link.state(), link.nodes());
         let changed = Arc::clone(&self.changed);
         let watching = tokio::spawn(async move {

@@ -8,7 +8,7 @@ use shoal_rpc::{JoinState, LinkConfig};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-use super::link::{Link, Links};
+use super::link::{JoinLink, Links};
 use super::{JoinConfig, WorkerJoins};
 use crate::view::tests::info;
 
@@ -50,7 +50,7 @@ impl Net {
 }
 
 impl Links for Net {
-    fn join(&self, address: &str) -> Box<dyn Link> {
+    fn join(&self, address: &str) -> Box<dyn JoinLink> {
         self.log.lock().push(format!("join {address}"));
         let nodes = self.nodes.lock().clone();
         let node = nodes.iter().find(|node| node.address == address);
@@ -72,7 +72,7 @@ impl Links for Net {
 }
 
 #[async_trait]
-impl Link for FakeLink {
+impl JoinLink for FakeLink {
     fn state(&self) -> watch::Receiver<JoinState> {
         self.state.subscribe()
     }

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::ConformanceServer;
-use crate::ask::{Need, Refused};
+use crate::ask::{AskRefusal, Need};
 
 #[derive(Deserialize, JsonSchema)]
 struct SamplingArguments {
@@ -38,7 +38,7 @@ impl ConformanceServer {
         &self,
         Parameters(SamplingArguments { prompt }): Parameters<SamplingArguments>,
         ctx: RequestContext<RoleServer>,
-    ) -> Result<String, Refused> {
+    ) -> Result<String, AskRefusal> {
         Need::Sampling.check(&ctx)?;
         let request =
             CreateMessageRequestParams::new(vec![SamplingMessage::user_text(prompt)], 100);
@@ -56,7 +56,7 @@ impl ConformanceServer {
         &self,
         Parameters(ElicitationArguments { message }): Parameters<ElicitationArguments>,
         ctx: RequestContext<RoleServer>,
-    ) -> Result<String, Refused> {
+    ) -> Result<String, AskRefusal> {
         let properties = json!({
             "username": { "type": "string", "description": "User's response" },
             "email": { "type": "string", "description": "User's email address" }
@@ -70,7 +70,7 @@ impl ConformanceServer {
     async fn test_elicitation_sep1034_defaults(
         &self,
         ctx: RequestContext<RoleServer>,
-    ) -> Result<String, Refused> {
+    ) -> Result<String, AskRefusal> {
         let properties = json!({
             "name": { "type": "string", "description": "User name", "default": "John Doe" },
             "age": { "type": "integer", "description": "User age", "default": 30 },
@@ -93,7 +93,7 @@ impl ConformanceServer {
     async fn test_elicitation_sep1330_enums(
         &self,
         ctx: RequestContext<RoleServer>,
-    ) -> Result<String, Refused> {
+    ) -> Result<String, AskRefusal> {
         let titled = json!([
             { "const": "value1", "title": "First Option" },
             { "const": "value2", "title": "Second Option" },
@@ -120,7 +120,7 @@ impl ConformanceServer {
     async fn test_missing_capability(
         &self,
         ctx: RequestContext<RoleServer>,
-    ) -> Result<String, Refused> {
+    ) -> Result<String, AskRefusal> {
         Need::Sampling.check(&ctx)?;
         Ok("This client can sample.".to_owned())
     }
@@ -131,7 +131,7 @@ pub(super) async fn elicit(
     message: String,
     properties: Value,
     required: &[&str],
-) -> Result<ElicitResult, Refused> {
+) -> Result<ElicitResult, AskRefusal> {
     Need::Form.check(ctx)?;
     let requested_schema = form_schema(properties, required)?;
     let form = ElicitRequestParams::FormElicitationParams {

@@ -17,13 +17,13 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use super::asking::form_schema;
-use crate::ask::Refused;
+use crate::ask::AskRefusal;
 
 /// A request's state between its rounds, which passes through the client as plain JSON. The host must seal
 /// it, as Shoal does, if clients must not forge it.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "awaiting", rename_all = "camelCase", deny_unknown_fields)]
-pub(super) enum State {
+pub(super) enum RoundState {
     Confirmation,
     Everything,
     Name,
@@ -33,16 +33,16 @@ pub(super) enum State {
     },
 }
 
-impl State {
-    pub(super) fn open(state: Option<&str>) -> Result<Option<Self>, Refused> {
+impl RoundState {
+    pub(super) fn open(state: Option<&str>) -> Result<Option<Self>, AskRefusal> {
         state
             .map(serde_json::from_str)
             .transpose()
             .map_err(|_| Self::foreign())
     }
 
-    pub(super) fn foreign() -> Refused {
-        Refused::Protocol(ErrorData::invalid_params(
+    pub(super) fn foreign() -> AskRefusal {
+        AskRefusal::Protocol(ErrorData::invalid_params(
             "requestState is not valid for this tool",
             None,
         ))
@@ -56,7 +56,7 @@ impl State {
 
 pub(super) fn require<const N: usize>(
     inputs: [(&str, InputRequest); N],
-    state: Option<&State>,
+    state: Option<&RoundState>,
 ) -> Result<InputRequiredResult, ErrorData> {
     let inputs = inputs
         .into_iter()
@@ -64,7 +64,7 @@ pub(super) fn require<const N: usize>(
         .collect();
     Ok(InputRequiredResult::new(
         Some(inputs),
-        state.map(State::seal).transpose()?,
+        state.map(RoundState::seal).transpose()?,
     ))
 }
 

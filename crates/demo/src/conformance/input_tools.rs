@@ -10,9 +10,9 @@ use rmcp::{
 
 use super::{
     ConformanceServer,
-    input::{Answers, State, form, require, roots, sample},
+    input::{Answers, RoundState, form, require, roots, sample},
 };
-use crate::ask::{Need, Refused};
+use crate::ask::{AskRefusal, Need};
 
 const NAME_QUESTION: &str = "What is your name?";
 
@@ -24,7 +24,7 @@ impl ConformanceServer {
         &self,
         InputResponses(responses): InputResponses,
         ctx: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, Refused> {
+    ) -> Result<CallToolResponse, AskRefusal> {
         Need::Form.check(&ctx)?;
         match Answers::new(responses.as_ref()).field::<String>("user_name", "name") {
             Some(Ok(name)) => Ok(text(format!("Hello, {name}!"))),
@@ -39,7 +39,7 @@ impl ConformanceServer {
         &self,
         InputResponses(responses): InputResponses,
         ctx: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, Refused> {
+    ) -> Result<CallToolResponse, AskRefusal> {
         Need::Form.check(&ctx)?;
         match Answers::new(responses.as_ref()).field::<String>("user_name", "name") {
             Some(answer) => Ok(text(format!("Streamed to {}.", answer.unwrap_or_default()))),
@@ -53,7 +53,7 @@ impl ConformanceServer {
         &self,
         InputResponses(responses): InputResponses,
         ctx: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, Refused> {
+    ) -> Result<CallToolResponse, AskRefusal> {
         Need::Sampling.check(&ctx)?;
         match Answers::new(responses.as_ref()).sample("capital_question") {
             Some(answer) => Ok(text(answer)),
@@ -70,7 +70,7 @@ impl ConformanceServer {
         &self,
         InputResponses(responses): InputResponses,
         ctx: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, Refused> {
+    ) -> Result<CallToolResponse, AskRefusal> {
         Need::Roots.check(&ctx)?;
         match Answers::new(responses.as_ref()).roots("client_roots") {
             Some(roots) => Ok(text(format!("Client roots: {roots}"))),
@@ -85,7 +85,7 @@ impl ConformanceServer {
         InputResponses(responses): InputResponses,
         RequestState(state): RequestState,
         ctx: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, Refused> {
+    ) -> Result<CallToolResponse, AskRefusal> {
         Need::Form.check(&ctx)?;
         confirm(Answers::new(responses.as_ref()), state.as_deref())
     }
@@ -97,7 +97,7 @@ impl ConformanceServer {
         InputResponses(responses): InputResponses,
         RequestState(state): RequestState,
         ctx: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, Refused> {
+    ) -> Result<CallToolResponse, AskRefusal> {
         Need::Form.check(&ctx)?;
         confirm(Answers::new(responses.as_ref()), state.as_deref())
     }
@@ -109,18 +109,18 @@ impl ConformanceServer {
         InputResponses(responses): InputResponses,
         RequestState(state): RequestState,
         ctx: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, Refused> {
+    ) -> Result<CallToolResponse, AskRefusal> {
         for need in [Need::Form, Need::Sampling, Need::Roots] {
             need.check(&ctx)?;
         }
         let answers = Answers::new(responses.as_ref());
-        let given = match State::open(state.as_deref())? {
+        let given = match RoundState::open(state.as_deref())? {
             None => None,
-            Some(State::Everything) => answers
+            Some(RoundState::Everything) => answers
                 .field::<String>("user_name", "name")
                 .zip(answers.sample("greeting"))
                 .zip(answers.roots("client_roots")),
-            Some(_) => return Err(State::foreign()),
+            Some(_) => return Err(RoundState::foreign()),
         };
         if let Some(((name, greeting), roots)) = given {
             let name = name.unwrap_or("stranger".to_owned());
@@ -131,7 +131,7 @@ impl ConformanceServer {
             ("greeting", sample("Generate a greeting", 50)),
             ("client_roots", roots()),
         ];
-        Ok(require(inputs, Some(&State::Everything))?.into())
+        Ok(require(inputs, Some(&RoundState::Everything))?.into())
     }
 
     /// Asks for a name and then for a color.
@@ -141,22 +141,22 @@ impl ConformanceServer {
         InputResponses(responses): InputResponses,
         RequestState(state): RequestState,
         ctx: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, Refused> {
+    ) -> Result<CallToolResponse, AskRefusal> {
         Need::Form.check(&ctx)?;
         let answers = Answers::new(responses.as_ref());
-        match State::open(state.as_deref())? {
+        match RoundState::open(state.as_deref())? {
             None => Ok(ask_name()?.into()),
-            Some(State::Name) => match answers.field::<String>("step1", "name") {
+            Some(RoundState::Name) => match answers.field::<String>("step1", "name") {
                 Some(Ok(name)) => Ok(ask_color(name)?.into()),
                 Some(Err(how)) => Ok(text(format!("Step 1 was {how}."))),
                 None => Ok(ask_name()?.into()),
             },
-            Some(State::Color { name }) => match answers.field::<String>("step2", "color") {
+            Some(RoundState::Color { name }) => match answers.field::<String>("step2", "color") {
                 Some(Ok(color)) => Ok(text(format!("{name} likes {color}."))),
                 Some(Err(how)) => Ok(text(format!("Step 2 was {how}."))),
                 None => Ok(ask_color(name)?.into()),
             },
-            Some(_) => Err(State::foreign()),
+            Some(_) => Err(RoundState::foreign()),
         }
     }
 
@@ -166,7 +166,7 @@ impl ConformanceServer {
         &self,
         InputResponses(responses): InputResponses,
         ctx: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, Refused> {
+    ) -> Result<CallToolResponse, AskRefusal> {
         let declared = ctx.client_capabilities().unwrap_or_default();
         let answers = Answers::new(responses.as_ref());
         if Need::Form.met_by(&declared) {
@@ -183,37 +183,37 @@ impl ConformanceServer {
     }
 }
 
-fn confirm(answers: Answers<'_>, state: Option<&str>) -> Result<CallToolResponse, Refused> {
-    let answer = match State::open(state)? {
+fn confirm(answers: Answers<'_>, state: Option<&str>) -> Result<CallToolResponse, AskRefusal> {
+    let answer = match RoundState::open(state)? {
         None => None,
-        Some(State::Confirmation) => answers.field::<bool>("confirm", "ok"),
-        Some(_) => return Err(State::foreign()),
+        Some(RoundState::Confirmation) => answers.field::<bool>("confirm", "ok"),
+        Some(_) => return Err(RoundState::foreign()),
     };
     Ok(match answer {
         Some(Ok(true)) => text("state-ok: confirmed".to_owned()),
         Some(_) => text("state-ok: not confirmed".to_owned()),
         None => {
             let question = form("Please confirm", "ok", "boolean")?;
-            require([("confirm", question)], Some(&State::Confirmation))?.into()
+            require([("confirm", question)], Some(&RoundState::Confirmation))?.into()
         }
     })
 }
 
-pub(super) fn ask_who() -> Result<InputRequiredResult, Refused> {
+pub(super) fn ask_who() -> Result<InputRequiredResult, AskRefusal> {
     let question = form(NAME_QUESTION, "name", "string")?;
     Ok(require([("user_name", question)], None)?)
 }
 
-fn ask_name() -> Result<InputRequiredResult, Refused> {
+fn ask_name() -> Result<InputRequiredResult, AskRefusal> {
     let question = form("Step 1: What is your name?", "name", "string")?;
-    Ok(require([("step1", question)], Some(&State::Name))?)
+    Ok(require([("step1", question)], Some(&RoundState::Name))?)
 }
 
-fn ask_color(name: String) -> Result<InputRequiredResult, Refused> {
+fn ask_color(name: String) -> Result<InputRequiredResult, AskRefusal> {
     let question = form("Step 2: What is your favorite color?", "color", "string")?;
     Ok(require(
         [("step2", question)],
-        Some(&State::Color { name }),
+        Some(&RoundState::Color { name }),
     )?)
 }
 

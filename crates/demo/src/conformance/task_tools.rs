@@ -18,7 +18,7 @@ use super::ConformanceServer;
 use super::asking::elicit;
 use super::input::Answers;
 use super::input_tools::ask_who;
-use crate::ask::{Need, Refused};
+use crate::ask::{AskRefusal, Need};
 
 const LONG: Duration = Duration::from_millis(1000);
 
@@ -86,7 +86,7 @@ impl ConformanceServer {
         &self,
         Parameters(DeleteArguments { filename }): Parameters<DeleteArguments>,
         ctx: RequestContext<RoleServer>,
-    ) -> Result<String, Refused> {
+    ) -> Result<String, AskRefusal> {
         sleep(LONG).await;
         let message = format!("Delete {filename}?");
         let properties = json!({ "confirm": { "type": "boolean" } });
@@ -102,7 +102,7 @@ impl ConformanceServer {
 
     /// Works for a while, then asks two questions at once.
     #[tool(meta = optional())]
-    async fn multi_input(&self, ctx: RequestContext<RoleServer>) -> Result<String, Refused> {
+    async fn multi_input(&self, ctx: RequestContext<RoleServer>) -> Result<String, AskRefusal> {
         sleep(LONG).await;
         let name = json!({ "name": { "type": "string" } });
         let confirm = json!({ "confirm": { "type": "boolean" } });
@@ -123,7 +123,7 @@ impl ConformanceServer {
         &self,
         InputResponses(responses): InputResponses,
         ctx: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, Refused> {
+    ) -> Result<CallToolResponse, AskRefusal> {
         Need::Form.check(&ctx)?;
         match Answers::new(responses.as_ref()).field::<String>("user_name", "name") {
             None => Ok(ask_who()?.into()),

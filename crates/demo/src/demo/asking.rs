@@ -20,7 +20,7 @@ use serde::Deserialize;
 
 use super::DemoServer;
 use super::jobs::may_be_task;
-use crate::ask::{Need, Refused};
+use crate::ask::{AskRefusal, Need};
 
 #[cfg(test)]
 mod tests;
@@ -70,13 +70,13 @@ impl DemoServer {
         &self,
         Parameters(TableArguments { restaurant }): Parameters<TableArguments>,
         ctx: RequestContext<RoleServer>,
-    ) -> Result<String, Refused> {
+    ) -> Result<String, AskRefusal> {
         Need::Form.check(&ctx)?;
         let question = format!("When would you like to eat at {restaurant}, and with how many?");
         match ctx.peer.elicit::<Booking>(question).await {
             // A client might not enforce the schema.
             Ok(Some(Booking { guests, .. })) if !(1..=MAX_GUESTS).contains(&guests) => Err(
-                Refused::Told(format!("guests must be between 1 and {MAX_GUESTS}")),
+                AskRefusal::Told(format!("guests must be between 1 and {MAX_GUESTS}")),
             ),
             Ok(Some(Booking { guests, date })) => {
                 Ok(format!("booked {restaurant} for {guests} on {date}"))
@@ -98,10 +98,10 @@ impl DemoServer {
         &self,
         Parameters(AccountArguments { service }): Parameters<AccountArguments>,
         ctx: RequestContext<RoleServer>,
-    ) -> Result<String, Refused> {
+    ) -> Result<String, AskRefusal> {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if service.is_empty() || !service.chars().all(plain) {
-            return Err(Refused::Told(
+            return Err(AskRefusal::Told(
                 "service may have letters, digits, - and _ only".to_owned(),
             ));
         }
@@ -126,7 +126,7 @@ impl DemoServer {
         &self,
         Parameters(SummaryArguments { text }): Parameters<SummaryArguments>,
         ctx: RequestContext<RoleServer>,
-    ) -> Result<String, Refused> {
+    ) -> Result<String, AskRefusal> {
         Need::Sampling.check(&ctx)?;
         let prompt = SamplingMessage::user_text(format!("Summarize in one sentence:\n\n{text}"));
         let request = CreateMessageRequestParams::new(vec![prompt], SUMMARY_TOKENS);
@@ -137,7 +137,7 @@ impl DemoServer {
 
     /// Lists the roots that the client works in, one URI a line.
     #[tool(annotations(read_only_hint = true))]
-    async fn list_roots(&self, ctx: RequestContext<RoleServer>) -> Result<String, Refused> {
+    async fn list_roots(&self, ctx: RequestContext<RoleServer>) -> Result<String, AskRefusal> {
         Need::Roots.check(&ctx)?;
         let roots = ctx.peer.list_roots().await?.roots;
         let uris: Vec<String> = roots.into_iter().map(|root| root.uri).collect();

@@ -1,6 +1,6 @@
 use shoal_policy::{Decision, TargetKind};
 
-use super::{Access, Asked, MayCall, Named, target};
+use super::{Access, MayCall, NamedTarget, SubjectPolicy, target};
 use crate::catalog::{Catalog, OfferedTool, Readings};
 
 impl Access {
@@ -65,7 +65,7 @@ impl Access {
         decision.allowed
     }
 
-    fn answer(&self, named: Named<'_>, catalog: &Catalog) -> bool {
+    fn answer(&self, named: NamedTarget<'_>, catalog: &Catalog) -> bool {
         let Some(asked) = &self.0 else {
             return true;
         };
@@ -75,7 +75,7 @@ impl Access {
     }
 }
 
-impl Asked {
+impl SubjectPolicy {
     /// Finds a denial under another spelling that a server may read.
     fn against_other_readings(&self, uri: &str, pool: &str, catalog: &Catalog) -> Option<Decision> {
         let decide = |uri: &str| {

@@ -14,7 +14,7 @@ use shoal_telemetry::metrics::ApprovalOutcome;
 use tokio::sync::Notify;
 use tokio::time::{Duration, Instant, timeout_at};
 
-use super::{Answer, asked, question};
+use super::{ApprovalAnswer, asked, question};
 use crate::bridge::instead;
 use crate::dispatch::Dispatch;
 use crate::in_flight::InFlightCall;
@@ -22,7 +22,7 @@ use crate::in_flight::InFlightCall;
 /// The id of the approval question. Workers count a round's ids from 1.
 const ASK: AskId = AskId(u32::MAX as u64);
 
-pub(crate) enum Next {
+pub(crate) enum AfterApproval {
     Planned(Route, Option<Binding>),
     /// An earlier session owner may have started the call at this worker.
     At(WorkerId),
@@ -32,17 +32,17 @@ pub(crate) enum Next {
 struct Asking {
     dispatch: Dispatch,
     call: Call,
-    next: Option<Next>,
+    next: Option<AfterApproval>,
     /// How long the call may run after its approval.
     time: Duration,
     /// When the question expires.
     until: Instant,
     control: Arc<AskControl>,
-    phase: Phase,
+    phase: AskingPhase,
     place: Option<InFlightCall>,
 }
 
-enum Phase {
+enum AskingPhase {
     Asks(RawJson),
     Waits,
     Runs(CallEvents),
@@ -50,15 +50,17 @@ enum Phase {
 }
 
 impl Dispatch {
-    pub(crate) fn ask_first(&self, call: Call, pool: &str, next: Next) -> RunningCall {
+    pub(crate) fn ask_first(&self, call: Call, pool: &str, next: AfterApproval) -> RunningCall {
         let params = match question(&self.shared.view(), &call, pool) {
             Ok(params) => params,
             Err(outcome) => return RunningCall::ended(outcome, None),
         };
         let planned = match &next {
-            Next::Planned(_, worker) => worker.as_ref().map(|binding| binding.worker.clone()),
-            Next::At(worker) => Some(worker.clone()),
-            Next::Anywhere => None,
+            AfterApproval::Planned(_, worker) => {
+                worker.as_ref().map(|binding| binding.worker.clone())
+            }
+            AfterApproval::At(worker) => Some(worker.clone()),
+            AfterApproval::Anywhere => None,
         };
         let bound = call.binding.as_ref().map(|to| to.worker.clone());
         let worker = bound.or(planned);
@@ -78,7 +80,7 @@ impl Dispatch {
             call,
             next: Some(next),
             control,
-            phase: Phase::Asks(params),
+            phase: AskingPhase::Asks(params),
             place: Some(place),
         });
         let events = futures::stream::unfold(asking, |mut asking| async move {
@@ -94,8 +96,8 @@ impl Dispatch {
 
 impl Asking {
     async fn next(&mut self) -> Option<CallEvent> {
-        match std::mem::replace(&mut self.phase, Phase::Waits) {
-            Phase::Asks(params) => {
+        match std::mem::replace(&mut self.phase, AskingPhase::Waits) {
+            AskingPhase::Asks(params) => {
                 return Some(CallEvent {
                     sequence: 0,
                     kind: CallEventKind::Ask {
@@ -105,43 +107,43 @@ impl Asking {
                     },
                 });
             }
-            Phase::Waits => {}
-            Phase::Runs(mut events) => {
+            AskingPhase::Waits => {}
+            AskingPhase::Runs(mut events) => {
                 let event = events.next().await;
-                self.phase = Phase::Runs(events);
+                self.phase = AskingPhase::Runs(events);
                 return event;
             }
-            Phase::Ended => {
-                self.phase = Phase::Ended;
+            AskingPhase::Ended => {
+                self.phase = AskingPhase::Ended;
                 return None;
             }
         }
         let answer = timeout_at(self.until, self.control.answer()).await;
         let answer = match answer {
-            Ok(Ok(said)) => Answer::of(&said),
+            Ok(Ok(said)) => ApprovalAnswer::of(&said),
             Ok(Err(CancelledByCaller)) => {
                 asked(&self.call, None, ApprovalOutcome::Cancelled);
                 return self.end(CallOutcome::Failed(CallFailure::Cancelled));
             }
             Err(_) => match self.control.close() {
-                Some(said) => Answer::of(&said),
-                None => Answer::Late,
+                Some(said) => ApprovalAnswer::of(&said),
+                None => ApprovalAnswer::Late,
             },
         };
         answer.tell(&self.call, None);
-        if answer != Answer::Accepted {
+        if answer != ApprovalAnswer::Accepted {
             return self.end(answer.refusal());
         }
         match self.begin().await {
             Ok(running) => {
                 let mut events = running.events;
                 let event = events.next().await;
-                self.phase = Phase::Runs(events);
+                self.phase = AskingPhase::Runs(events);
                 event
             }
             Err(CallFailure::Superseded { .. }) => {
                 self.control.superseded();
-                self.phase = Phase::Ended;
+                self.phase = AskingPhase::Ended;
                 None
             }
             Err(CallFailure::WorkerAway { reason }) => {
@@ -152,7 +154,7 @@ impl Asking {
     }
 
     fn end(&mut self, outcome: CallOutcome) -> Option<CallEvent> {
-        self.phase = Phase::Ended;
+        self.phase = AskingPhase::Ended;
         if let Some(place) = self.place.take() {
             place.ended(&outcome);
         }
@@ -173,7 +175,7 @@ impl Asking {
             before.is_told_elsewhere();
         }
         let started = match self.next.take() {
-            Some(Next::Planned(route, binding)) => {
+            Some(AfterApproval::Planned(route, binding)) => {
                 // The rules may have changed while the person decided.
                 let access = dispatch.access(&call).once_more();
                 match dispatch.find_surely(access, &call).await {
@@ -190,11 +192,11 @@ impl Asking {
                     Err(outcome) => instead(outcome),
                 }
             }
-            Some(Next::At(worker)) => {
+            Some(AfterApproval::At(worker)) => {
                 let until = Instant::now() + dispatch.shared.config.reconnect_wait();
                 dispatch.start_at(call, &worker, until).await
             }
-            Some(Next::Anywhere) => dispatch.start_legacy(call, None).await,
+            Some(AfterApproval::Anywhere) => dispatch.start_legacy(call, None).await,
             None => return Err(CallFailure::Cancelled),
         };
         let running = place.unless_failed(started)?;

@@ -14,11 +14,11 @@ use shoal_protocol::{Continuation, Method, RawObject, RpcError};
 
 use tokio::time::timeout;
 
-use super::{Answer, question};
-use crate::bridge::{Modern, ModernBridge, answered, answered_before, running};
+use super::{ApprovalAnswer, question};
+use crate::bridge::{ModernBridge, ModernRequest, answered, answered_before, running};
 use crate::dispatch::Dispatch;
 use crate::pools::View;
-use crate::worker_call::{Origin, WorkerCall};
+use crate::worker_call::{CallOrigin, WorkerCall};
 
 const KEY: &str = "approval";
 
@@ -33,14 +33,14 @@ pub(crate) struct AskedCall {
 }
 
 #[derive(Debug)]
-pub(crate) enum Answered {
+pub(crate) enum AnsweredApproval {
     Not,
     Yes(AskedCall),
-    No(AskedCall, Answer),
+    No(AskedCall, ApprovalAnswer),
 }
 
 pub(crate) fn input_required(
-    request: &Modern,
+    request: &ModernRequest,
     call: &Call,
     pool: &str,
     worker: Option<&Binding>,
@@ -61,11 +61,11 @@ pub(crate) fn read_retry(
     of: &Call,
     responses: Option<&RawObject>,
     (id, worker, ledger): (CallId, Option<&str>, Option<(u64, u64)>),
-) -> Answered {
+) -> AnsweredApproval {
     let Some(said) = responses.and_then(|given| given.get(KEY)) else {
-        return Answered::Not;
+        return AnsweredApproval::Not;
     };
-    let answer = Answer::of_result(&said);
+    let answer = ApprovalAnswer::of_result(&said);
     answer.tell(of, Some(id));
     let at = worker.map(|worker| Binding {
         worker: WorkerId::new(worker),
@@ -76,8 +76,8 @@ pub(crate) fn read_retry(
     });
     let call = AskedCall { id, at };
     match answer {
-        Answer::Accepted => Answered::Yes(call),
-        answer => Answered::No(call, answer),
+        ApprovalAnswer::Accepted => AnsweredApproval::Yes(call),
+        answer => AnsweredApproval::No(call, answer),
     }
 }
 
@@ -103,10 +103,10 @@ impl Dispatch {
     /// If an earlier approval has started the call, returns that run.
     pub(crate) async fn refuse_asked(
         &self,
-        mut request: Modern,
+        mut request: ModernRequest,
         mut call: Call,
         asked: AskedCall,
-        answer: &Answer,
+        answer: &ApprovalAnswer,
     ) -> Result<RunningCall, CallFailure> {
         request.is_answer = true;
         let refusal = answered(request.shaped(answer.refusal()));
@@ -123,7 +123,7 @@ impl Dispatch {
         };
         call.may_start = MayStart::No;
         let id = call.id;
-        let origin = Origin::new(call, route, &self.shared);
+        let origin = CallOrigin::new(call, route, &self.shared);
         // A separate task tells the worker even if the request is dropped.
         let telling = tokio::spawn(WorkerCall::start(self.shared.clone(), origin));
         let Ok(Ok(told)) = timeout(TOLD_WITHIN, telling).await else {

@@ -8,12 +8,12 @@ use shoal_protocol::{Method, RawJson, RawObject, RequestDigest, RpcError};
 #[derive(Debug)]
 pub(super) struct InputRequired {
     pub(super) object: RawObject,
-    pub(super) requests: Vec<InputRequest>,
+    pub(super) requests: Vec<KeyedRequest>,
     pub(super) state: Option<String>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct InputRequest {
+pub(super) struct KeyedRequest {
     pub(super) key: String,
     pub(super) method: Method,
     pub(super) params: Option<RawJson>,
@@ -21,14 +21,14 @@ pub(super) struct InputRequest {
 
 /// A client's answers to questions that the call will ask again.
 #[derive(Default)]
-pub(crate) struct Given {
+pub(crate) struct GivenAnswers {
     pub(super) answers: RawObject,
     /// Digests of the answered questions. `Some` if the call runs again, because it may then ask different questions.
     pub(super) to: Option<BTreeMap<String, RequestDigest>>,
 }
 
-impl Given {
-    pub(super) fn take(&mut self, question: &InputRequest) -> Option<RawJson> {
+impl GivenAnswers {
+    pub(super) fn take(&mut self, question: &KeyedRequest) -> Option<RawJson> {
         if let Some(asked) = &self.to
             && asked.get(&question.key) != Some(&question.digest())
         {
@@ -63,7 +63,7 @@ impl InputRequired {
                 .and_then(|requests| {
                     requests
                         .iter()
-                        .map(|(key, request)| InputRequest::read(key, &request))
+                        .map(|(key, request)| KeyedRequest::read(key, &request))
                         .collect()
                 })
                 .ok_or_else(|| broken("has malformed inputRequests"))?,
@@ -87,7 +87,7 @@ impl InputRequired {
     }
 }
 
-impl InputRequest {
+impl KeyedRequest {
     fn read(key: String, request: &RawJson) -> Option<Self> {
         let request = RawObject::of(request)?;
         Some(Self {
@@ -111,7 +111,7 @@ impl InputRequest {
     }
 }
 
-pub(super) fn input_required(requests: &[InputRequest], state: &str) -> RawJson {
+pub(super) fn input_required(requests: &[KeyedRequest], state: &str) -> RawJson {
     let mut map = RawObject::default();
     for request in requests {
         map.set(&request.key, request.to_json());

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::input::{InputRequired, with_round};
 use super::result::{Judged, judge};
 use super::{Allowance, Bridge};
-use crate::rounds::Position;
+use crate::rounds::EventPosition;
 use crate::shape::{Shaping, Typed};
 use crate::worker_call::WorkerCall;
 
@@ -241,7 +241,7 @@ fn base(round: u32) -> u64 {
     u64::from(round) * IDS_PER_ROUND
 }
 
-fn event(position: Position, kind: CallEventKind) -> CallEvent {
+fn event(position: EventPosition, kind: CallEventKind) -> CallEvent {
     CallEvent {
         sequence: position.sequence(),
         kind,

@@ -7,9 +7,9 @@ use shoal_ports::{
 use shoal_protocol::{Outcome, RpcError};
 
 use super::Bridge;
-use super::input::{Given, InputRequest, key_of};
+use super::input::{GivenAnswers, KeyedRequest, key_of};
 use super::parking::Question;
-use super::request::Modern;
+use super::request::ModernRequest;
 use crate::worker_call::WorkerCall;
 
 const GATHER: Duration = Duration::from_millis(2);
@@ -22,21 +22,21 @@ pub(crate) fn answered_before() -> CallOutcome {
 }
 
 pub(crate) struct ModernBridge {
-    request: Modern,
+    request: ModernRequest,
     worker_call: Option<WorkerCall>,
     queue: VecDeque<CallEventKind>,
     questions: Vec<Question>,
-    given: Given,
+    given: GivenAnswers,
     /// The worker's last event number, also after `worker_call` is gone.
     seen: u64,
 }
 
 impl ModernBridge {
     pub(super) fn new(
-        request: Modern,
+        request: ModernRequest,
         worker_call: WorkerCall,
         questions: Vec<Question>,
-        given: Given,
+        given: GivenAnswers,
     ) -> Self {
         // A call that runs again gets its answers only when it asks. Only this node has them, so other nodes must not
         // learn where the call runs and take it.
@@ -53,11 +53,15 @@ impl ModernBridge {
         }
     }
 
-    pub(crate) fn started(request: Modern, worker_call: WorkerCall) -> Self {
-        Self::again(request, worker_call, Given::default())
+    pub(crate) fn started(request: ModernRequest, worker_call: WorkerCall) -> Self {
+        Self::again(request, worker_call, GivenAnswers::default())
     }
 
-    pub(crate) fn again(request: Modern, worker_call: WorkerCall, given: Given) -> Self {
+    pub(crate) fn again(
+        request: ModernRequest,
+        worker_call: WorkerCall,
+        given: GivenAnswers,
+    ) -> Self {
         Self::new(request, worker_call, Vec::new(), given)
     }
 
@@ -68,7 +72,7 @@ impl ModernBridge {
                 method,
                 params,
             } => {
-                let request = InputRequest {
+                let request = KeyedRequest {
                     key: key_of(ask),
                     method,
                     params,

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use shoal_ports::{AskId, CallControl as _, CallId, Principal, PrincipalCounts, WorkerId};
 use tokio::sync::oneshot;
 
-use super::input::InputRequest;
+use super::input::KeyedRequest;
 use crate::config::Config;
 use crate::worker_call::WorkerCall;
 
@@ -20,7 +20,7 @@ pub(crate) struct Parked {
 #[derive(Clone, Debug)]
 pub(super) struct Question {
     pub(super) ask: AskId,
-    pub(super) request: InputRequest,
+    pub(super) request: KeyedRequest,
     pub(super) sequence: u64,
 }
 
@@ -100,7 +100,7 @@ struct ParkedCall {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Full {
+pub(super) enum ParkingFull {
     #[error("too many calls wait for input on this node")]
     Node,
     #[error("too many calls of this principal wait for input")]
@@ -119,15 +119,19 @@ impl ParkingLot {
 
     /// Parks a call until a request wakes it, its events break off, or the parking time ends. That end cancels the
     /// call.
-    pub(super) fn park(self: &Arc<Self>, principal: Principal, parked: Parked) -> Result<(), Full> {
+    pub(super) fn park(
+        self: &Arc<Self>,
+        principal: Principal,
+        parked: Parked,
+    ) -> Result<(), ParkingFull> {
         let id = parked.worker_call.call();
         let (keeper, asked) = oneshot::channel();
         let mut places = self.places.lock();
         if places.calls.len() >= self.total {
-            return Err(Full::Node);
+            return Err(ParkingFull::Node);
         }
         if places.by_principal.of(&principal) >= self.per_principal {
-            return Err(Full::Principal);
+            return Err(ParkingFull::Principal);
         }
         places.by_principal.add(&principal, 1);
         places.calls.insert(id, ParkedCall { principal, keeper });

@@ -10,17 +10,17 @@ use shoal_protocol::{
 };
 use tokio::time::Instant;
 
-use super::input::{InputRequest, InputRequired, input_required};
-use super::parking::{Full, Parked, Question};
+use super::input::{InputRequired, KeyedRequest, input_required};
+use super::parking::{Parked, ParkingFull, Question};
 use super::result::{Judged, judge};
 use crate::shape::{Shaping, Typed};
-use crate::shared::Shared;
+use crate::shared::DispatchState;
 use crate::worker_call::WorkerCall;
 
 const PARKING_RETRY: Duration = Duration::from_secs(10);
 
-pub(crate) struct Modern {
-    pub(crate) shared: Arc<Shared>,
+pub(crate) struct ModernRequest {
+    pub(crate) shared: Arc<DispatchState>,
     pub(crate) shaping: Arc<Shaping>,
     pub(crate) call: CallId,
     pub(crate) method: Method,
@@ -43,7 +43,7 @@ pub(crate) struct RetryStream {
     pub(crate) seen: u64,
 }
 
-impl Modern {
+impl ModernRequest {
     pub(super) fn finish(&self, outcome: CallOutcome) -> CallOutcome {
         let outcome = match outcome {
             CallOutcome::Result(result) => match judge(&self.method, &result) {
@@ -73,7 +73,7 @@ impl Modern {
     }
 
     pub(super) fn park(&self, worker_call: WorkerCall, questions: Vec<Question>) -> CallOutcome {
-        let requests: Vec<InputRequest> = questions.iter().map(|q| q.request.clone()).collect();
+        let requests: Vec<KeyedRequest> = questions.iter().map(|q| q.request.clone()).collect();
         let (repeatable, handle) = (worker_call.is_repeatable(), worker_call.handle.clone());
         let parked = Parked {
             worker_call,
@@ -100,7 +100,7 @@ impl Modern {
         params: RawJson,
         continuation: Continuation,
     ) -> CallOutcome {
-        let question = InputRequest {
+        let question = KeyedRequest {
             key: key.to_owned(),
             method,
             params: Some(params),
@@ -121,7 +121,7 @@ impl Modern {
 
     pub(super) fn check<'a>(
         &self,
-        requests: impl IntoIterator<Item = &'a InputRequest>,
+        requests: impl IntoIterator<Item = &'a KeyedRequest>,
     ) -> Result<(), RpcError> {
         for request in requests {
             match ClientCapability::needed_by(&request.method, request.params.as_ref()) {
@@ -170,7 +170,7 @@ impl Modern {
 }
 
 /// If a repeat is not safe, the outcome is unknown, because the call has run up to its question.
-fn full_failure(full: &Full, repeatable: bool) -> CallFailure {
+fn full_failure(full: &ParkingFull, repeatable: bool) -> CallFailure {
     let reason = full.to_string();
     if repeatable {
         let retry_after = PARKING_RETRY;

@@ -9,15 +9,15 @@ use shoal_protocol::{
 };
 use tokio::time::Instant;
 
-use super::input::{Given, ask_of, with_round};
+use super::input::{GivenAnswers, ask_of, with_round};
 use super::parking::{Locator, Parked};
 use super::request::{RetryStream, unix_now};
-use super::{Modern, ModernBridge, running};
-use crate::approval::{Answered, read_retry};
+use super::{ModernBridge, ModernRequest, running};
+use crate::approval::{AnsweredApproval, read_retry};
 use crate::in_flight::InFlightCall;
-use crate::rounds::Position;
-use crate::shared::Shared;
-use crate::worker_call::{Origin, WorkerCall, attach};
+use crate::rounds::EventPosition;
+use crate::shared::DispatchState;
+use crate::worker_call::{CallOrigin, WorkerCall, attach};
 
 /// One text for all invalid states, so that a caller cannot recognise another caller's state.
 const INVALID_STATE: &str =
@@ -26,13 +26,13 @@ const INVALID_STATE: &str =
 pub(crate) enum Continued {
     Woken(Box<WokenCall>),
     Backend(RawJson),
-    Asked(RawJson, Answered),
+    Asked(RawJson, AnsweredApproval),
     Rerun(RerunCall),
 }
 
 pub(crate) struct RerunCall {
     pub(crate) params: RawJson,
-    pub(crate) given: Given,
+    pub(crate) given: GivenAnswers,
 }
 
 pub(crate) struct WokenCall {
@@ -54,7 +54,7 @@ pub(crate) fn may_continue(method: &Method, params: Option<&Index<'_>>) -> bool 
 /// # Errors
 /// -32602 if the state does not verify. `OutcomeUnknown` if the parked call is gone and must not be repeated.
 pub(crate) async fn continued(
-    shared: &Arc<Shared>,
+    shared: &Arc<DispatchState>,
     call: &Call,
     in_flight: &InFlightCall,
 ) -> Result<Option<Continued>, CallOutcome> {
@@ -119,7 +119,7 @@ pub(crate) async fn continued(
         }
         return Ok(Some(Continued::Rerun(RerunCall {
             params: with_round(call.params.as_ref(), None, None),
-            given: Given {
+            given: GivenAnswers {
                 answers: responses.unwrap_or_default(),
                 to: Some(asked),
             },
@@ -140,7 +140,7 @@ pub(crate) async fn continued(
 
 /// Returns the last event number that the client knows, or 0 if the call was parked here. The sealed state proves
 /// that the caller owns the call.
-async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Parked, u64)> {
+async fn find(shared: &Arc<DispatchState>, call: &Call, place: Locator) -> Option<(Parked, u64)> {
     if let Some(parked) = shared.lot.wake(place.call).await {
         return Some((parked, 0));
     }
@@ -177,8 +177,8 @@ async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Park
         hold: None,
         rule: None,
     };
-    let origin = Origin::new(call, route, shared);
-    let position = Position {
+    let origin = CallOrigin::new(call, route, shared);
+    let position = EventPosition {
         round: 0,
         seen: after,
     };
@@ -193,7 +193,7 @@ async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Park
     ))
 }
 
-fn open(shared: &Shared, call: &Call, state: &RawJson) -> Result<Continuation, RpcError> {
+fn open(shared: &DispatchState, call: &Call, state: &RawJson) -> Result<Continuation, RpcError> {
     let principal = call.caller.principal.as_str();
     let digest = RequestDigest::of(&call.method, call.params.as_ref());
     let sealed = state.string().unwrap_or_default();
@@ -215,7 +215,7 @@ fn open(shared: &Shared, call: &Call, state: &RawJson) -> Result<Continuation, R
 
 impl WokenCall {
     /// Shoal asks again for missing or malformed answers, and ignores unknown ones.
-    pub(crate) fn wake(self, mut request: Modern) -> RunningCall {
+    pub(crate) fn wake(self, mut request: ModernRequest) -> RunningCall {
         let Self {
             parked:
                 Parked {
@@ -246,7 +246,7 @@ impl WokenCall {
             .collect();
         request.retry = Some(retry);
         let given = match waits_here {
-            true => Given::default(),
+            true => GivenAnswers::default(),
             false => {
                 // The call may become a task before it repeats its questions. Later answers would not reach the task.
                 for key in &asked {
@@ -255,7 +255,7 @@ impl WokenCall {
                         drop(worker_call.handle.answer(ask, Outcome::Result(answer)));
                     }
                 }
-                Given {
+                GivenAnswers {
                     answers: responses,
                     to: None,
                 }

@@ -25,7 +25,7 @@ pub(crate) struct Budget {
 }
 
 #[derive(Clone, Copy)]
-struct Left {
+struct BudgetLeft {
     steps: u64,
     top: usize,
     stack: usize,
@@ -33,7 +33,7 @@ struct Left {
     until: Option<Duration>,
 }
 
-const UNMETERED: Left = Left {
+const UNMETERED: BudgetLeft = BudgetLeft {
     steps: u64::MAX,
     top: 0,
     stack: usize::MAX,
@@ -42,13 +42,13 @@ const UNMETERED: Left = Left {
 };
 
 thread_local! {
-    static LEFT: Cell<Left> = const { Cell::new(UNMETERED) };
+    static LEFT: Cell<BudgetLeft> = const { Cell::new(UNMETERED) };
     static SEARCHES: Cell<SearchCosts> = const { Cell::new(SearchCosts::NONE) };
 }
 
 struct Exhausted;
 
-struct Restore(Left, SearchCosts);
+struct Restore(BudgetLeft, SearchCosts);
 
 impl Drop for Restore {
     fn drop(&mut self) {
@@ -63,7 +63,7 @@ pub(super) fn within<T>(
     searches: SearchCosts,
     validate: impl FnOnce() -> T,
 ) -> Option<T> {
-    let left = Left {
+    let left = BudgetLeft {
         steps: budget.steps,
         top: here(),
         stack: budget.stack,
@@ -85,7 +85,7 @@ pub(super) fn charge(steps: u64) {
     let too_deep = left.top.abs_diff(here()) > left.stack;
     match after {
         Some(after) if !too_deep => {
-            LEFT.set(Left {
+            LEFT.set(BudgetLeft {
                 steps: after,
                 ..left
             });
@@ -121,7 +121,7 @@ fn charge_search(search: SearchCost, string: &str) {
 fn look_at_clock() {
     let (left, now) = (LEFT.get(), processor_time());
     match left.until {
-        None => LEFT.set(Left {
+        None => LEFT.set(BudgetLeft {
             until: Some(now.saturating_add(left.time)),
             ..left
         }),

@@ -39,7 +39,7 @@ const PROBLEM_STEPS: u64 = 200_000;
 const COMPARED_A_STEP: usize = 16;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum ArgumentVerdict {
     /// The arguments match the schema, or the policy forgives their errors.
     Valid,
     Invalid(String),
@@ -66,7 +66,7 @@ impl Checker {
         arguments: &RawJson,
         policy: ArgumentPolicy,
         budget: Budget,
-    ) -> Result<Verdict, serde_json::Error> {
+    ) -> Result<ArgumentVerdict, serde_json::Error> {
         self.check_text(arguments, policy, budget).or_else(|error| {
             match arguments.without_halves() {
                 Some(text) => self.check_text(&text, policy, budget),
@@ -80,28 +80,29 @@ impl Checker {
         arguments: &RawJson,
         policy: ArgumentPolicy,
         budget: Budget,
-    ) -> Result<Verdict, serde_json::Error> {
+    ) -> Result<ArgumentVerdict, serde_json::Error> {
         if self.any_string
             && let Some(outline) = outline(arguments.as_bytes())
             && self.is_valid(&serde_json::from_slice(&outline)?, budget) == Some(true)
         {
-            return Ok(Verdict::Valid);
+            return Ok(ArgumentVerdict::Valid);
         }
         let arguments = arguments.read()?;
         Ok(match self.is_valid(&arguments, budget) {
-            Some(true) => Verdict::Valid,
+            Some(true) => ArgumentVerdict::Valid,
             Some(false) if policy.forgives() => match self.are_forgivable(&arguments, budget) {
-                Some(true) => Verdict::Valid,
-                None if budget.steps < PROBLEM_STEPS => Verdict::TooComplex,
+                Some(true) => ArgumentVerdict::Valid,
+                None if budget.steps < PROBLEM_STEPS => ArgumentVerdict::TooComplex,
                 _ => self.refusal(&arguments, budget),
             },
             Some(false) => self.refusal(&arguments, budget),
-            None => Verdict::TooComplex,
+            None => ArgumentVerdict::TooComplex,
         })
     }
 
-    fn refusal(&self, arguments: &Value, budget: Budget) -> Verdict {
-        (self.problems(arguments, budget)).map_or(Verdict::TooComplex, Verdict::Invalid)
+    fn refusal(&self, arguments: &Value, budget: Budget) -> ArgumentVerdict {
+        (self.problems(arguments, budget))
+            .map_or(ArgumentVerdict::TooComplex, ArgumentVerdict::Invalid)
     }
 
     /// `None` if the arguments are valid or stay invalid.
@@ -251,7 +252,9 @@ mod tests {
     use serde_json::{Value, json};
     use shoal_protocol::RawJson;
 
-    use super::{ArgumentPolicy, Budget, Checker, LONG, Verdict, outline, takes_any_string};
+    use super::{
+        ArgumentPolicy, ArgumentVerdict, Budget, Checker, LONG, outline, takes_any_string,
+    };
 
     const STRICT: ArgumentPolicy = ArgumentPolicy::Strict;
 
@@ -264,9 +267,9 @@ mod tests {
     fn problems(checker: &Checker, arguments: &Value) -> Option<String> {
         let arguments = RawJson::of(arguments);
         match checker.check(&arguments, STRICT, BUDGET).unwrap() {
-            Verdict::Valid => None,
-            Verdict::Invalid(problems) => Some(problems),
-            Verdict::TooComplex => panic!("too complex"),
+            ArgumentVerdict::Valid => None,
+            ArgumentVerdict::Invalid(problems) => Some(problems),
+            ArgumentVerdict::TooComplex => panic!("too complex"),
         }
     }
 
@@ -349,7 +352,7 @@ mod tests {
         }
     }
 
-    fn judged(schema: &Value, value: &Value) -> (Verdict, Verdict) {
+    fn judged(schema: &Value, value: &Value) -> (ArgumentVerdict, ArgumentVerdict) {
         let checker = Checker::of(&json!({"properties": {"a": schema}})).unwrap();
         let arguments = RawJson::of(&json!({"a": value}));
         let quick = Budget {
@@ -389,7 +392,7 @@ mod tests {
                 let found = judged(&schema, &value);
                 assert_eq!(
                     found,
-                    (Verdict::TooComplex, Verdict::TooComplex),
+                    (ArgumentVerdict::TooComplex, ArgumentVerdict::TooComplex),
                     "{schema}"
                 );
             }
@@ -398,7 +401,10 @@ mod tests {
         for (value, good) in [("Passw0rd", true), ("passw0rd", false)] {
             let (quick, slow) = judged(&schema, &json!(value));
             assert_eq!(
-                (quick == Verdict::Valid, slow == Verdict::Valid),
+                (
+                    quick == ArgumentVerdict::Valid,
+                    slow == ArgumentVerdict::Valid
+                ),
                 (good, good)
             );
         }
@@ -409,27 +415,27 @@ mod tests {
         let schema = json!({"items": {"pattern": "(?=a*b)a"}});
         let texts = vec!["a".repeat(40); 1000];
         let (quick, _) = judged(&schema, &json!(texts));
-        assert_eq!(quick, Verdict::TooComplex);
+        assert_eq!(quick, ArgumentVerdict::TooComplex);
         let schema = json!({"pattern": "[ac]*a[ac]{400}b"});
         let (quick, _) = judged(&schema, &json!("a".repeat(20_000)));
-        assert_eq!(quick, Verdict::TooComplex);
+        assert_eq!(quick, ArgumentVerdict::TooComplex);
         let all: Vec<Value> = (0..200)
             .map(|at| json!({"pattern": format!("(?=a*{at})a")}))
             .collect();
         let (quick, _) = judged(&json!({"not": {"anyOf": all}}), &json!("a".repeat(200)));
-        assert_eq!(quick, Verdict::TooComplex);
+        assert_eq!(quick, ArgumentVerdict::TooComplex);
     }
 
     #[test]
     fn a_search_that_is_given_up_is_no_reason_to_refuse_arguments_as_wrong() {
         let schema = json!({"pattern": "^(?:(a|aa)\\1?)+$"});
         let (_, slow) = judged(&schema, &json!("a".repeat(60) + "!"));
-        assert_eq!(slow, Verdict::TooComplex);
+        assert_eq!(slow, ArgumentVerdict::TooComplex);
         let from_everywhere = json!({"pattern": "(?=a*b)a"});
         let (_, slow) = judged(&from_everywhere, &json!("a".repeat(3_000) + "c"));
-        assert_eq!(slow, Verdict::TooComplex);
+        assert_eq!(slow, ArgumentVerdict::TooComplex);
         let (_, slow) = judged(&schema, &json!("b"));
-        assert!(matches!(slow, Verdict::Invalid(text) if text.contains("does not match")));
+        assert!(matches!(slow, ArgumentVerdict::Invalid(text) if text.contains("does not match")));
     }
 
     #[test]
@@ -441,8 +447,8 @@ mod tests {
             ("^[a-z]+$", true),
         ] {
             let (_, slow) = judged(&json!({"pattern": pattern}), &json!("a".repeat(500_000)));
-            assert_eq!(slow == Verdict::Valid, good, "{pattern}: {slow:?}");
-            assert_ne!(slow, Verdict::TooComplex, "{pattern}");
+            assert_eq!(slow == ArgumentVerdict::Valid, good, "{pattern}: {slow:?}");
+            assert_ne!(slow, ArgumentVerdict::TooComplex, "{pattern}");
         }
     }
 

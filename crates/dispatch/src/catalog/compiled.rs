@@ -11,14 +11,14 @@ use super::fitting;
 use super::key;
 use super::resource_filter::ResourceFilter;
 use super::template::UriTemplate;
-use super::tool::Tool;
+use super::tool::CatalogTool;
 use crate::config::PoolConfig;
 
 #[derive(Debug)]
 pub(crate) struct CompiledPool {
     /// The catalog that was compiled. If the pool's workers announce an equal one, nothing is compiled.
     pub(crate) source: Arc<PoolCatalog>,
-    pub(crate) tools: Vec<Arc<Tool>>,
+    pub(crate) tools: Vec<Arc<CatalogTool>>,
     pub(crate) prompts: Vec<(String, RawJson)>,
     pub(crate) resources: Vec<(String, RawJson)>,
     pub(crate) templates: Vec<(UriTemplate, RawJson)>,
@@ -55,7 +55,7 @@ impl CompiledPool {
         config: &PoolConfig,
         is_news: bool,
     ) -> Self {
-        let known: HashMap<&[u8], &Arc<Tool>> = before
+        let known: HashMap<&[u8], &Arc<CatalogTool>> = before
             .iter()
             .flat_map(|before| &before.tools)
             .map(|tool| (tool.raw.as_bytes(), tool))
@@ -143,15 +143,15 @@ fn tell_unused<'a>(pool: &str, kind: ItemKind, unused: impl Iterator<Item = &'a 
     }
 }
 
-fn read_tool(pool: &str, raw: &RawJson, is_news: bool) -> Option<Arc<Tool>> {
-    let tool = Tool::read(raw)?;
+fn read_tool(pool: &str, raw: &RawJson, is_news: bool) -> Option<Arc<CatalogTool>> {
+    let tool = CatalogTool::read(raw)?;
     if is_news {
         tell_of(pool, &tool);
     }
     Some(Arc::new(tool))
 }
 
-fn tell_of(pool: &str, tool: &Tool) {
+fn tell_of(pool: &str, tool: &CatalogTool) {
     if let Err(error) = &tool.checker {
         tracing::warn!(pool, tool = &*tool.name, %error, "arguments of a tool are not validated");
     }

@@ -156,7 +156,7 @@ mod tests {
     use shoal_protocol::RawJson;
 
     use super::super::budget::Budget;
-    use super::super::checker::{Checker, Verdict};
+    use super::super::checker::{ArgumentVerdict, Checker};
     use crate::config::ArgumentPolicy;
     use crate::slow_checks::AT_ONCE;
 
@@ -188,7 +188,7 @@ mod tests {
     fn strings_and_members_of_the_client_are_forgiven_and_nothing_else() {
         let check = |policy, text: &'static str| {
             let verdict = checker().check(&RawJson::from_static(text), policy, BUDGET);
-            verdict.unwrap() == Verdict::Valid
+            verdict.unwrap() == ArgumentVerdict::Valid
         };
         for (text, forgiven) in [
             (r#"{"count":"1"}"#, true),
@@ -231,7 +231,7 @@ mod tests {
                 ..BUDGET
             };
             let verdict = checker.check(&RawJson::of(&sent), ArgumentPolicy::Pass, budget);
-            verdict.unwrap() == Verdict::Valid
+            verdict.unwrap() == ArgumentVerdict::Valid
         };
         assert!(check(0));
         assert!(!check(2_000));
@@ -250,9 +250,9 @@ mod tests {
             let verdict = checker.check(&sent, ArgumentPolicy::Pass, budget);
             verdict.unwrap()
         };
-        assert_eq!(check(150, AT_ONCE.steps), Verdict::Valid);
-        assert_eq!(check(500, BUDGET.steps), Verdict::Valid);
-        assert_eq!(check(500, AT_ONCE.steps), Verdict::TooComplex);
+        assert_eq!(check(150, AT_ONCE.steps), ArgumentVerdict::Valid);
+        assert_eq!(check(500, BUDGET.steps), ArgumentVerdict::Valid);
+        assert_eq!(check(500, AT_ONCE.steps), ArgumentVerdict::TooComplex);
     }
 
     #[test]

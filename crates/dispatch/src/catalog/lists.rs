@@ -6,7 +6,7 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use shoal_policy::TargetKind;
 use shoal_protocol::RawJson;
 
-use super::{Pages, Pool};
+use super::{CatalogPages, Pool};
 use crate::access::Access;
 use crate::shape::Shaping;
 
@@ -16,7 +16,7 @@ const FILTERED_BYTES: u64 = 32 << 20;
 const SEEN_BYTES: u64 = 4 << 20;
 
 #[derive(Debug)]
-pub(super) struct List {
+pub(super) struct CatalogList {
     pub(super) kind: TargetKind,
     pub(super) member: &'static str,
     pub(super) items: Box<[Item]>,
@@ -26,12 +26,12 @@ pub(super) struct List {
     pub(super) ttl: Option<u64>,
     pub(super) shaping: Arc<Shaping>,
     /// `None` for one caller's list, whose pages Shoal writes on demand.
-    pub(super) kept: Option<Kept>,
+    pub(super) kept: Option<ListPages>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Kept {
-    all: Arc<Pages>,
+pub(super) struct ListPages {
+    all: Arc<CatalogPages>,
     filtered: Filtered,
 }
 
@@ -42,12 +42,12 @@ pub(super) struct Item {
     pub(super) raw: RawJson,
 }
 
-type Seen = Arc<[u64]>;
+type VisibleItems = Arc<[u64]>;
 
 #[derive(Debug)]
 struct Filtered {
-    seen: Cache<u64, Seen, SeenWeight, RandomState>,
-    pages: Cache<Seen, Arc<Pages>, PagesWeight, RandomState>,
+    seen: Cache<u64, VisibleItems, SeenWeight, RandomState>,
+    pages: Cache<VisibleItems, Arc<CatalogPages>, PagesWeight, RandomState>,
 }
 
 impl Item {
@@ -60,17 +60,17 @@ impl Item {
     }
 }
 
-impl List {
+impl CatalogList {
     pub(super) fn written(mut self) -> Self {
-        self.kept = Some(Kept {
+        self.kept = Some(ListPages {
             all: Arc::new(self.write(|_| true)),
             filtered: Filtered::default(),
         });
         self
     }
 
-    pub(super) fn pages(&self, access: &Access, catalog: u64) -> Arc<Pages> {
-        let Some(Kept { all, filtered }) = &self.kept else {
+    pub(super) fn pages(&self, access: &Access, catalog: u64) -> Arc<CatalogPages> {
+        let Some(ListPages { all, filtered }) = &self.kept else {
             return Arc::new(match access.has_rules() {
                 true => self.write_seen(&self.seen(access, catalog)),
                 false => self.write(|_| true),
@@ -99,11 +99,11 @@ impl List {
         pages
     }
 
-    fn write_seen(&self, seen: &Seen) -> Pages {
+    fn write_seen(&self, seen: &VisibleItems) -> CatalogPages {
         self.write(|at| seen[at / 64] & (1 << (at % 64)) != 0)
     }
 
-    fn seen(&self, access: &Access, catalog: u64) -> Seen {
+    fn seen(&self, access: &Access, catalog: u64) -> VisibleItems {
         let mut seen = vec![0; self.items.len().div_ceil(64)];
         for (at, item) in self.items.iter().enumerate() {
             let Item { name, pool, raw } = item;
@@ -114,14 +114,14 @@ impl List {
         seen.into()
     }
 
-    fn write(&self, shows: impl Fn(usize) -> bool) -> Pages {
+    fn write(&self, shows: impl Fn(usize) -> bool) -> CatalogPages {
         let items = self.items.iter().enumerate();
         let shown: Vec<(usize, &RawJson)> = items
             .filter(|(at, _)| shows(*at))
             .map(|(at, item)| (at, &item.raw))
             .collect();
         let page = |page: &RawJson| self.shaping.list(page, self.ttl);
-        Pages::write(self.member, &shown, &self.legacy_only, self.page_size, page)
+        CatalogPages::write(self.member, &shown, &self.legacy_only, self.page_size, page)
     }
 }
 
@@ -144,8 +144,8 @@ impl Default for Filtered {
 #[derive(Clone, Debug)]
 struct SeenWeight;
 
-impl Weighter<u64, Seen> for SeenWeight {
-    fn weight(&self, _: &u64, seen: &Seen) -> u64 {
+impl Weighter<u64, VisibleItems> for SeenWeight {
+    fn weight(&self, _: &u64, seen: &VisibleItems) -> u64 {
         8 * seen.len() as u64 + 64
     }
 }
@@ -153,8 +153,8 @@ impl Weighter<u64, Seen> for SeenWeight {
 #[derive(Clone, Debug)]
 struct PagesWeight;
 
-impl Weighter<Seen, Arc<Pages>> for PagesWeight {
-    fn weight(&self, seen: &Seen, pages: &Arc<Pages>) -> u64 {
+impl Weighter<VisibleItems, Arc<CatalogPages>> for PagesWeight {
+    fn weight(&self, seen: &VisibleItems, pages: &Arc<CatalogPages>) -> u64 {
         8 * seen.len() as u64 + pages.bytes() as u64 + 256
     }
 }

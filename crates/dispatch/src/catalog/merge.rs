@@ -8,11 +8,11 @@ use shoal_policy::TargetKind;
 use shoal_protocol::task::TaskSupport;
 use shoal_protocol::{RawJson, RawObject};
 
-use super::lists::{Item, List};
+use super::lists::{CatalogList, Item};
 use super::prefixed::prefixed;
 use super::{
-    Catalog, Conflict, Degraded, ExtensionPool, ItemKind, Keepers, Lists, OfferedPrompt,
-    OfferedTool, Pool, ResourceFilter, ResourceRules, Tool, facts,
+    Catalog, CatalogLists, CatalogTool, Conflict, Degraded, ExtensionPool, ItemKind, Keepers,
+    OfferedPrompt, OfferedTool, Pool, ResourceFilter, ResourceRules, facts,
 };
 use crate::config::{Config, PoolConfig, PoolSettings};
 use crate::shape::Shaping;
@@ -167,7 +167,7 @@ impl Merge {
         }
     }
 
-    fn add_tool(&mut self, pool: &Pool, name: String, tool: &Arc<Tool>) {
+    fn add_tool(&mut self, pool: &Pool, name: String, tool: &Arc<CatalogTool>) {
         let there = self.tools.get(&name).map(|kept| &kept.pool).cloned();
         if self.is_kept_by_another(ItemKind::Tool, &name, there, pool) {
             return;
@@ -236,11 +236,11 @@ impl Merge {
         config: &Config,
         shaping: &Arc<Shaping>,
         audience: Audience,
-    ) -> Lists {
+    ) -> CatalogLists {
         let write = |at: usize, kind, member, items: &mut Vec<Item>, legacy_only: &[usize]| {
             let ttls = pools.iter();
             let ttls = ttls.filter_map(|pool| pool.compiled.source.ttl_ms[at]);
-            let list = List {
+            let list = CatalogList {
                 kind,
                 member,
                 items: std::mem::take(items).into(),
@@ -276,7 +276,7 @@ impl Merge {
         let templates = resources.then(|| write(2, all, "resourceTemplates", listed, &[]));
         let (all, listed) = (TargetKind::Prompt, &mut self.prompt_items);
         let prompts = prompts.then(|| write(3, all, "prompts", listed, &[]));
-        Lists {
+        CatalogLists {
             tools,
             resources: resource,
             templates,

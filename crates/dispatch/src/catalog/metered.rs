@@ -114,7 +114,7 @@ impl<'a> Node<'a, Metered> for MeteredNode<'a> {
 impl<'a> Object<'a, Metered> for MeteredObject<'a> {
     type Node = MeteredNode<'a>;
     type MemberName = &'a str;
-    type MembersIter = Members<'a>;
+    type MembersIter = MeteredMembers<'a>;
 
     fn len(&self) -> usize {
         self.0.len()
@@ -125,8 +125,8 @@ impl<'a> Object<'a, Metered> for MeteredObject<'a> {
         self.0.get(key.as_str()).map(MeteredNode)
     }
 
-    fn members(&self) -> Members<'a> {
-        Members(self.0.iter())
+    fn members(&self) -> MeteredMembers<'a> {
+        MeteredMembers(self.0.iter())
     }
 }
 
@@ -147,9 +147,9 @@ impl<'a> Array<'a, Metered> for MeteredArray<'a> {
     }
 }
 
-pub(super) struct Members<'a>(serde_json::map::Iter<'a>);
+pub(super) struct MeteredMembers<'a>(serde_json::map::Iter<'a>);
 
-impl<'a> Iterator for Members<'a> {
+impl<'a> Iterator for MeteredMembers<'a> {
     type Item = (&'a str, MeteredNode<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {

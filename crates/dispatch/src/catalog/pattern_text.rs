@@ -9,7 +9,7 @@ pub(super) struct PatternShape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token {
     Atom,
-    Open(Group),
+    Open(PatternGroup),
     Close,
     Or,
     /// The maximum of repetitions; without one, the minimum plus one.
@@ -17,7 +17,7 @@ enum Token {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Group {
+enum PatternGroup {
     Plain,
     LookAhead,
     LookBehind,
@@ -29,7 +29,7 @@ struct Tokens<'a> {
 }
 
 #[derive(Default)]
-struct Reading {
+struct PatternReading {
     before: u64,
     last: u64,
     depth: u32,
@@ -37,7 +37,7 @@ struct Reading {
     looks: bool,
 }
 
-impl Reading {
+impl PatternReading {
     fn atoms(&self) -> u64 {
         self.before.saturating_add(self.last)
     }
@@ -57,7 +57,7 @@ impl Reading {
 impl PatternShape {
     pub(super) fn of(pattern: &str) -> Self {
         let mut open = Vec::new();
-        let mut reading = Reading::default();
+        let mut reading = PatternReading::default();
         let mut repeated = false;
         for token in Tokens::of(pattern) {
             match token {
@@ -68,9 +68,9 @@ impl PatternShape {
                     repeated |= reading.last_looks;
                 }
                 Token::Open(group) => {
-                    let inside = Reading {
-                        looks: group != Group::Plain,
-                        ..Reading::default()
+                    let inside = PatternReading {
+                        looks: group != PatternGroup::Plain,
+                        ..PatternReading::default()
                     };
                     open.push(std::mem::replace(&mut reading, inside));
                 }
@@ -181,16 +181,16 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    fn group(&mut self) -> Group {
+    fn group(&mut self) -> PatternGroup {
         if self.skip("?=") || self.skip("?!") {
-            Group::LookAhead
+            PatternGroup::LookAhead
         } else if self.skip("?<=") || self.skip("?<!") {
-            Group::LookBehind
+            PatternGroup::LookBehind
         } else {
             if !self.skip("?:") && self.skip("?<") {
                 self.at += self.rest().find('>').map_or(0, |end| end + 1);
             }
-            Group::Plain
+            PatternGroup::Plain
         }
     }
 

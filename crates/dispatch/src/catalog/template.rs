@@ -3,19 +3,19 @@
 #[derive(Clone, Debug)]
 pub(crate) struct UriTemplate {
     text: String,
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Clone, Debug)]
-enum Part {
+enum TemplatePart {
     Literal(Vec<u8>),
-    Expression(Expression),
+    Expression(TemplateExpression),
     Any,
 }
 
 /// `{var}`, `{+var}`, `{#var}`, `{.var}`, `{/var}`, `{;var}`, `{?var}` or `{&var}`.
 #[derive(Clone, Copy, Debug)]
-struct Expression {
+struct TemplateExpression {
     /// The first character of the expansion, if the operator adds one. Without it, the expansion must not be empty.
     lead: Option<u8>,
     stops: &'static [u8],
@@ -31,13 +31,13 @@ impl UriTemplate {
                 break;
             };
             if !literal.is_empty() {
-                parts.push(Part::Literal(literal.into()));
+                parts.push(TemplatePart::Literal(literal.into()));
             }
-            parts.push(Part::Expression(Expression::of(expression)));
+            parts.push(TemplatePart::Expression(TemplateExpression::of(expression)));
             rest = tail;
         }
         if !rest.is_empty() {
-            parts.push(Part::Literal(rest.into()));
+            parts.push(TemplatePart::Literal(rest.into()));
         }
         Self {
             text: text.to_owned(),
@@ -48,7 +48,7 @@ impl UriTemplate {
     pub(crate) fn pattern(text: &str) -> Self {
         let mut pattern = Self::parse(text);
         let parts = pattern.parts.into_iter().flat_map(|part| match part {
-            Part::Literal(literal) => at_stars(&literal),
+            TemplatePart::Literal(literal) => at_stars(&literal),
             other => vec![other],
         });
         pattern.parts = parts.collect();
@@ -57,7 +57,8 @@ impl UriTemplate {
 
     pub(crate) fn says(&self, bytes: &[u8]) -> bool {
         let says = |literal: &[u8]| literal.iter().any(|byte| bytes.contains(byte));
-        (self.parts.iter()).any(|part| matches!(part, Part::Literal(literal) if says(literal)))
+        (self.parts.iter())
+            .any(|part| matches!(part, TemplatePart::Literal(literal) if says(literal)))
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -72,23 +73,23 @@ impl UriTemplate {
         reached[0] = true;
         for part in &self.parts {
             reached = match part {
-                Part::Literal(literal) => after_literal(literal, uri, &reached),
-                Part::Expression(expression) => expression.after(uri, &reached),
-                Part::Any => after_any(reached),
+                TemplatePart::Literal(literal) => after_literal(literal, uri, &reached),
+                TemplatePart::Expression(expression) => expression.after(uri, &reached),
+                TemplatePart::Any => after_any(reached),
             };
         }
         reached[uri.len()]
     }
 }
 
-fn at_stars(literal: &[u8]) -> Vec<Part> {
+fn at_stars(literal: &[u8]) -> Vec<TemplatePart> {
     let mut parts = Vec::new();
     for (at, text) in literal.split(|&byte| byte == b'*').enumerate() {
         if at > 0 {
-            parts.push(Part::Any);
+            parts.push(TemplatePart::Any);
         }
         if !text.is_empty() {
-            parts.push(Part::Literal(text.into()));
+            parts.push(TemplatePart::Literal(text.into()));
         }
     }
     parts
@@ -111,7 +112,7 @@ fn after_literal(literal: &[u8], uri: &[u8], reached: &[bool]) -> Vec<bool> {
     next
 }
 
-impl Expression {
+impl TemplateExpression {
     fn of(expression: &str) -> Self {
         let (lead, stops): (_, &[u8]) = match expression.as_bytes().first() {
             Some(b'+') => (None, b""),

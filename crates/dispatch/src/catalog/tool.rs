@@ -10,7 +10,7 @@ use super::schema_repair::{Repaired, Schema};
 const ANY_OBJECT: RawJson = RawJson::from_static(r#"{"type":"object"}"#);
 
 #[derive(Debug)]
-pub(crate) struct Tool {
+pub(crate) struct CatalogTool {
     pub(crate) name: Arc<str>,
     pub(crate) raw: RawJson,
     pub(crate) listed: Option<RawJson>,
@@ -52,7 +52,7 @@ impl Hints {
     }
 }
 
-impl Tool {
+impl CatalogTool {
     pub(crate) fn read(raw: &RawJson) -> Option<Self> {
         let object = RawObject::of(raw)?;
         let name = object.get("name")?.string()?.into();
@@ -120,10 +120,10 @@ mod tests {
     use serde_json::{Value, json};
     use shoal_protocol::RawJson;
 
-    use super::Tool;
+    use super::CatalogTool;
 
     fn listed(tool: &Value) -> Option<Value> {
-        let tool = Tool::read(&RawJson::of(tool)).unwrap();
+        let tool = CatalogTool::read(&RawJson::of(tool)).unwrap();
         tool.listed.map(|listed| listed.read().unwrap())
     }
 

@@ -7,7 +7,7 @@ use shoal_ports::{CallOutcome, PoolCatalog};
 use shoal_protocol::{Method, RawJson};
 use tokio::time::Instant;
 
-use super::sight::Sight;
+use super::sight::OwnSight;
 use crate::access::Access;
 use crate::catalog::{Audience, Catalog, CompiledPool, Pool};
 use crate::config::Config;
@@ -25,7 +25,7 @@ pub(super) const LISTS: [Method; 4] = [
     Method::PromptsList,
 ];
 
-pub(super) struct Answer {
+pub(super) struct ListAnswer {
     pub(super) pool: Arc<str>,
     /// As in [`OwnPart::numbers`](super::sight::OwnPart).
     pub(super) numbers: [u64; 3],
@@ -40,12 +40,12 @@ pub(super) struct MissingList<'a> {
     pub(super) why: &'a CallOutcome,
 }
 
-pub(crate) struct Known {
-    pub(super) answers: Vec<Arc<Answer>>,
+pub(crate) struct KnownLists {
+    pub(super) answers: Vec<Arc<ListAnswer>>,
     merged: Mutex<Option<(u64, Arc<Catalog>)>>,
 }
 
-impl Answer {
+impl ListAnswer {
     pub(super) fn fits(&self, pool: &str, numbers: [u64; 3]) -> bool {
         *self.pool == *pool && self.numbers == numbers
     }
@@ -84,15 +84,15 @@ impl Answer {
     }
 }
 
-impl Known {
-    pub(super) fn new(answers: Vec<Arc<Answer>>) -> Self {
+impl KnownLists {
+    pub(super) fn new(answers: Vec<Arc<ListAnswer>>) -> Self {
         Self {
             answers,
             merged: Mutex::default(),
         }
     }
 
-    pub(super) fn fits(&self, sight: &Sight) -> bool {
+    pub(super) fn fits(&self, sight: &OwnSight) -> bool {
         let told = |pool: &str, numbers| self.answers.iter().any(|it| it.fits(pool, numbers));
         let mut parts = sight.parts.iter();
         self.answers.len() == sight.parts.len() && parts.all(|it| told(&it.pool, it.numbers))

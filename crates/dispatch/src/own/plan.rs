@@ -5,7 +5,7 @@ use shoal_ports::{Call, CallFailure, CallOutcome, Caller};
 use shoal_protocol::{Index, Method, RawJson, RpcError};
 use tokio::time::{Instant, timeout_at};
 
-use super::known::{BRIEFLY, Known, MissingList};
+use super::known::{BRIEFLY, KnownLists, MissingList};
 use super::question;
 use crate::access::Access;
 use crate::asker::Asker;
@@ -21,7 +21,7 @@ const LEAST: Duration = BRIEFLY;
 
 pub(crate) enum Sees {
     All,
-    Own(Box<View>, Arc<Known>),
+    Own(Box<View>, Arc<KnownLists>),
     Unknown,
 }
 

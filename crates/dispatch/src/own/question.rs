@@ -10,12 +10,12 @@ use shoal_protocol::{Method, RawJson, RpcError};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::known::{Answer, Known, LISTS};
-use super::sight::{OwnPart, Sight};
+use super::known::{KnownLists, LISTS, ListAnswer};
+use super::sight::{OwnPart, OwnSight};
 use super::views::OF_PRINCIPAL;
 use crate::picture::not_ready;
-use crate::shared::Shared;
-use crate::worker_call::{NotStarted, Origin, WorkerCall};
+use crate::shared::DispatchState;
+use crate::worker_call::{CallOrigin, NotStarted, WorkerCall};
 
 const WITHIN: Duration = Duration::from_secs(30);
 /// Maximum bytes of one pool's lists. A principal may see several pools.
@@ -31,8 +31,8 @@ const PARTS: [(&str, &str); 4] = [
 /// Fetches lists older than `older` once for all waiting requests. The channel closes when the lists are known. The
 /// fetch continues without receivers.
 pub(super) fn ask(
-    shared: &Arc<Shared>,
-    sight: Sight,
+    shared: &Arc<DispatchState>,
+    sight: OwnSight,
     caller: &Arc<Caller>,
     older: Duration,
 ) -> watch::Receiver<()> {
@@ -46,7 +46,7 @@ pub(super) fn ask(
                 let same = known.find(|it| it.pool == part.pool).cloned();
                 part_of(&shared, part, &caller, same, older)
             });
-            let known = Arc::new(Known::new(join_all(answers).await));
+            let known = Arc::new(KnownLists::new(join_all(answers).await));
             // Builds the caller's catalog, so that `keep` counts its bytes too.
             let _ = known.view(&shared.view(), &shared.config);
             shared.own.keep(&sight.viewer, known);
@@ -56,12 +56,12 @@ pub(super) fn ask(
 }
 
 async fn part_of(
-    shared: &Arc<Shared>,
+    shared: &Arc<DispatchState>,
     part: &OwnPart,
     caller: &Arc<Caller>,
-    before: Option<Arc<Answer>>,
+    before: Option<Arc<ListAnswer>>,
     older: Duration,
-) -> Arc<Answer> {
+) -> Arc<ListAnswer> {
     let view = shared.view();
     if let Some(before) = &before
         && before.fits(&part.pool, part.numbers)
@@ -90,7 +90,7 @@ async fn part_of(
             (true, Some(failure)) => Err(CallOutcome::Failed(failure.clone())),
             (false, _) => Ok(RawJson::from_static("{}")),
         });
-    let mut answer = Answer {
+    let mut answer = ListAnswer {
         pool: part.pool.clone(),
         numbers: part.numbers,
         source: Arc::default(),
@@ -162,7 +162,7 @@ fn brief(outcome: CallOutcome) -> CallOutcome {
 }
 
 async fn list(
-    shared: &Arc<Shared>,
+    shared: &Arc<DispatchState>,
     part: &OwnPart,
     caller: &Arc<Caller>,
     method: &Method,
@@ -192,7 +192,7 @@ async fn list(
         worker,
         ledger: None,
     });
-    let origin = Origin::new(call, route, shared).first_at(first);
+    let origin = CallOrigin::new(call, route, shared).first_at(first);
     let started = WorkerCall::start(shared.clone(), origin).await;
     let mut running = started.map_err(|not| CallOutcome::Failed(NotStarted::give_up(not)))?;
     let outcome = match running.take_end() {

@@ -30,7 +30,7 @@ pub(crate) struct Viewer {
     brings: [u8; 32],
 }
 
-pub(crate) struct Sight {
+pub(crate) struct OwnSight {
     pub(super) viewer: Viewer,
     pub(super) parts: Vec<OwnPart>,
 }
@@ -97,7 +97,7 @@ impl OwnPools {
     }
 
     /// `None` if the caller sees the shared catalog.
-    pub(crate) fn sight<'a>(&self, asker: impl Into<Asker<'a>>) -> Option<Sight> {
+    pub(crate) fn sight<'a>(&self, asker: impl Into<Asker<'a>>) -> Option<OwnSight> {
         let asker = asker.into();
         if self.is_empty() {
             return None;
@@ -128,7 +128,7 @@ impl OwnPools {
                 });
             }
         }
-        (!parts.is_empty()).then(|| Sight {
+        (!parts.is_empty()).then(|| OwnSight {
             viewer: Viewer {
                 owner,
                 principal: asker.principal.clone(),

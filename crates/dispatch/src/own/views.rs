@@ -7,8 +7,8 @@ use shoal_ports::Principal;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::known::Known;
-use super::sight::{Sight, Viewer};
+use super::known::KnownLists;
+use super::sight::{OwnSight, Viewer};
 
 /// Maximum bytes for all callers.
 const ALL: usize = 128 << 20;
@@ -18,17 +18,17 @@ const IDLE: Duration = Duration::from_secs(600);
 const EACH: usize = 512;
 
 #[derive(Default)]
-pub(crate) struct OwnViews(Mutex<HashMap<Viewer, Slot>>);
+pub(crate) struct OwnViews(Mutex<HashMap<Viewer, ViewSlot>>);
 
-struct Slot {
-    known: Option<Arc<Known>>,
+struct ViewSlot {
+    known: Option<Arc<KnownLists>>,
     bytes: usize,
     /// Closes once the open request for these lists is answered.
     asking: Option<watch::Receiver<()>>,
     used: Instant,
 }
 
-impl Slot {
+impl ViewSlot {
     fn new() -> Self {
         Self {
             known: None,
@@ -41,11 +41,11 @@ impl Slot {
 
 impl OwnViews {
     /// The lists may be outdated.
-    pub(super) fn last(&self, viewer: &Viewer) -> Option<Arc<Known>> {
+    pub(super) fn last(&self, viewer: &Viewer) -> Option<Arc<KnownLists>> {
         self.0.lock().get(viewer)?.known.clone()
     }
 
-    pub(super) fn known(&self, sight: &Sight) -> Option<Arc<Known>> {
+    pub(super) fn known(&self, sight: &OwnSight) -> Option<Arc<KnownLists>> {
         let mut views = self.0.lock();
         let slot = views.get_mut(&sight.viewer)?;
         slot.used = Instant::now();
@@ -59,7 +59,7 @@ impl OwnViews {
         ask: impl FnOnce(watch::Sender<()>),
     ) -> watch::Receiver<()> {
         let mut views = self.0.lock();
-        let slot = views.entry(viewer.clone()).or_insert_with(Slot::new);
+        let slot = views.entry(viewer.clone()).or_insert_with(ViewSlot::new);
         slot.used = Instant::now();
         let asks = |asking: &&watch::Receiver<()>| asking.has_changed().is_ok();
         if let Some(asking) = slot.asking.as_ref().filter(asks) {
@@ -73,10 +73,10 @@ impl OwnViews {
     }
 
     /// If the lists exceed a limit, removes other entries, first of the same principal.
-    pub(super) fn keep(&self, viewer: &Viewer, known: Arc<Known>) {
+    pub(super) fn keep(&self, viewer: &Viewer, known: Arc<KnownLists>) {
         let bytes = known.bytes() + EACH;
         let mut views = self.0.lock();
-        let slot = views.entry(viewer.clone()).or_insert_with(Slot::new);
+        let slot = views.entry(viewer.clone()).or_insert_with(ViewSlot::new);
         (slot.known, slot.bytes, slot.used) = (Some(known), bytes, Instant::now());
         views.retain(|_, slot| slot.used.elapsed() < IDLE);
         if viewer.principal != Principal::anonymous() {
@@ -94,7 +94,7 @@ impl OwnViews {
 }
 
 fn make_room(
-    views: &mut HashMap<Viewer, Slot>,
+    views: &mut HashMap<Viewer, ViewSlot>,
     newest: &Viewer,
     most: usize,
     among: impl Fn(&Viewer) -> bool,
@@ -125,11 +125,11 @@ mod tests {
     use shoal_protocol::{RawJson, Revision};
     use tokio::time::Instant;
 
-    use super::super::known::{Answer, Known};
-    use super::super::sight::{OwnPools, Sight};
+    use super::super::known::{KnownLists, ListAnswer};
+    use super::super::sight::{OwnPools, OwnSight};
     use super::{ALL, IDLE, OF_PRINCIPAL, OwnViews};
 
-    fn sight(principal: &str, token: usize) -> Sight {
+    fn sight(principal: &str, token: usize) -> OwnSight {
         let mut own = OwnPools::default();
         own.add_pool(&"p".into(), &["t".into()]);
         let header = ("t".into(), token.to_string().into());
@@ -151,7 +151,7 @@ mod tests {
             tools: vec![RawJson::parse_text(text.into()).unwrap()],
             ..PoolCatalog::default()
         };
-        let answer = Answer {
+        let answer = ListAnswer {
             pool: "p".into(),
             numbers: [0; 3],
             source: Arc::new(source),
@@ -159,7 +159,7 @@ mod tests {
             was_vacant: false,
             read: Instant::now(),
         };
-        let known = Known::new(vec![Arc::new(answer)]);
+        let known = KnownLists::new(vec![Arc::new(answer)]);
         views.keep(&sight(principal, token).viewer, Arc::new(known));
     }
 

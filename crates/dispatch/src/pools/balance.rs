@@ -3,17 +3,17 @@ use shoal_ports::{WorkerId, WorkerLoad};
 
 use std::sync::Arc;
 
-use super::{CircuitState, Member, Wanted};
+use super::{CircuitState, PoolMember, WantedWorker};
 
 /// Chooses a worker that is not in `tried`. If its circuit is half-open, the call becomes the trial.
 ///
 /// For anonymous callers, workers with open circuits are the last resort, so that one caller's failures do not refuse
 /// another's calls.
 pub(super) fn choose<'a>(
-    ready: &'a [Arc<Member>],
-    wanted: &Wanted<'_>,
+    ready: &'a [Arc<PoolMember>],
+    wanted: &WantedWorker<'_>,
     tried: &[WorkerId],
-) -> Option<&'a Arc<Member>> {
+) -> Option<&'a Arc<PoolMember>> {
     while let Some(picked) = fitting(ready, wanted, tried) {
         // Fails if another call has just taken the trial.
         if picked.enter(wanted) {
@@ -25,43 +25,43 @@ pub(super) fn choose<'a>(
 
 /// Picks a worker for a call that another node starts, as [`choose`] does, and leaves the trial to that node.
 pub(super) fn draw<'a>(
-    ready: &'a [Arc<Member>],
-    wanted: &Wanted<'_>,
+    ready: &'a [Arc<PoolMember>],
+    wanted: &WantedWorker<'_>,
     tried: &[WorkerId],
-) -> Option<&'a Arc<Member>> {
+) -> Option<&'a Arc<PoolMember>> {
     fitting(ready, wanted, tried).or_else(|| last_resort(ready, wanted, tried))
 }
 
 fn fitting<'a>(
-    ready: &'a [Arc<Member>],
-    wanted: &Wanted<'_>,
+    ready: &'a [Arc<PoolMember>],
+    wanted: &WantedWorker<'_>,
     tried: &[WorkerId],
-) -> Option<&'a Arc<Member>> {
+) -> Option<&'a Arc<PoolMember>> {
     pick(ready, wanted, |member| {
         can(member, wanted, tried) && member.circuit_of(wanted) != CircuitState::Open
     })
 }
 
 fn last_resort<'a>(
-    ready: &'a [Arc<Member>],
-    wanted: &Wanted<'_>,
+    ready: &'a [Arc<PoolMember>],
+    wanted: &WantedWorker<'_>,
     tried: &[WorkerId],
-) -> Option<&'a Arc<Member>> {
+) -> Option<&'a Arc<PoolMember>> {
     match wanted.is_anybodys() {
         true => pick(ready, wanted, |member| can(member, wanted, tried)),
         false => None,
     }
 }
 
-fn can(member: &Member, wanted: &Wanted<'_>, tried: &[WorkerId]) -> bool {
+fn can(member: &PoolMember, wanted: &WantedWorker<'_>, tried: &[WorkerId]) -> bool {
     !tried.contains(&member.id) && member.can_take(wanted.tool)
 }
 
 fn pick<'a>(
-    ready: &'a [Arc<Member>],
-    wanted: &Wanted<'_>,
-    fits: impl Fn(&Member) -> bool,
-) -> Option<&'a Arc<Member>> {
+    ready: &'a [Arc<PoolMember>],
+    wanted: &WantedWorker<'_>,
+    fits: impl Fn(&PoolMember) -> bool,
+) -> Option<&'a Arc<PoolMember>> {
     match wanted.key {
         Some(key) => ready
             .iter()
@@ -71,7 +71,10 @@ fn pick<'a>(
     }
 }
 
-fn of_two(ready: &[Arc<Member>], fits: impl Fn(&Member) -> bool) -> Option<&Arc<Member>> {
+fn of_two(
+    ready: &[Arc<PoolMember>],
+    fits: impl Fn(&PoolMember) -> bool,
+) -> Option<&Arc<PoolMember>> {
     if let [only] = ready {
         return fits(only).then_some(only);
     }
@@ -97,7 +100,7 @@ fn two_of(count: usize) -> Option<(usize, usize)> {
     Some((first, (first + random.random_range(1..count)) % count))
 }
 
-fn less_busy<'a>(first: &'a Arc<Member>, second: &'a Arc<Member>) -> &'a Arc<Member> {
+fn less_busy<'a>(first: &'a Arc<PoolMember>, second: &'a Arc<PoolMember>) -> &'a Arc<PoolMember> {
     if is_busier(first.worker.load(), second.worker.load()) {
         second
     } else {

@@ -12,10 +12,10 @@ use tokio::time::Instant;
 /// A repeated announcement keeps this order, so an unstable connection does not change the lists.
 #[derive(Default)]
 pub(super) struct Versions {
-    known: Vec<Version>,
+    known: Vec<CatalogVersion>,
 }
 
-struct Version {
+struct CatalogVersion {
     catalog: Arc<PoolCatalog>,
     tools: Arc<HashSet<String>>,
     unused_since: Option<Instant>,
@@ -45,7 +45,7 @@ impl Versions {
         });
         for catalog in announced {
             if self.age(catalog).is_none() {
-                self.known.push(Version {
+                self.known.push(CatalogVersion {
                     catalog: Arc::clone(catalog),
                     tools: Arc::new(names(catalog)),
                     unused_since: None,
@@ -71,7 +71,7 @@ impl Versions {
     }
 
     fn age(&self, catalog: &PoolCatalog) -> Option<usize> {
-        let is_it = |version: &Version| same(catalog, &version.catalog);
+        let is_it = |version: &CatalogVersion| same(catalog, &version.catalog);
         self.known.iter().position(is_it)
     }
 }

@@ -8,9 +8,9 @@ use tokio::runtime::Handle;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::timeout;
 
-use super::{Subscription, Subscriptions};
+use super::{ResourceSubscription, Subscriptions};
 use crate::pools::View;
-use crate::shared::Shared;
+use crate::shared::DispatchState;
 
 /// Maximum time to unsubscribe. A new subscriber of the URI waits for this too.
 const UNSUBSCRIBED_WITHIN: Duration = Duration::from_secs(5);
@@ -22,7 +22,7 @@ impl Subscriptions {
     /// # Errors
     /// All workers refused.
     pub(crate) async fn add(
-        shared: &Arc<Shared>,
+        shared: &Arc<DispatchState>,
         pool: &Arc<str>,
         uri: &str,
     ) -> Result<(), RpcError> {
@@ -44,7 +44,7 @@ impl Subscriptions {
     }
 
     /// Removes a subscriber. After the last one, the workers unsubscribe. Completes even if the future is dropped.
-    pub(crate) async fn remove(shared: &Arc<Shared>, uri: &str) {
+    pub(crate) async fn remove(shared: &Arc<DispatchState>, uri: &str) {
         if let Some(entry) = SubscriptionEntry::existing(shared, uri) {
             let _ = tokio::spawn(entry.leave()).await;
         }
@@ -53,7 +53,7 @@ impl Subscriptions {
     /// Subscribes a worker that `appears`. Ends or renews the pool's subscriptions if its lists begin or cease to
     /// differ by caller.
     pub(crate) async fn follow(
-        shared: &Arc<Shared>,
+        shared: &Arc<DispatchState>,
         pool: &str,
         worker: &dyn Worker,
         appears: bool,
@@ -80,16 +80,16 @@ impl Subscriptions {
 
 /// An operation on a subscription. The last operation's drop removes a subscription without subscribers.
 struct SubscriptionEntry {
-    shared: Arc<Shared>,
+    shared: Arc<DispatchState>,
     uri: String,
 }
 
 impl SubscriptionEntry {
-    fn new(shared: &Arc<Shared>, pool: &Arc<str>, uri: &str) -> Self {
+    fn new(shared: &Arc<DispatchState>, pool: &Arc<str>, uri: &str) -> Self {
         let mut by_uri = shared.subscriptions.by_uri.lock();
         let subscription = by_uri
             .entry(uri.to_owned())
-            .or_insert_with(|| Subscription {
+            .or_insert_with(|| ResourceSubscription {
                 pool: pool.clone(),
                 subscribers: 0,
                 watched: false,
@@ -99,13 +99,13 @@ impl SubscriptionEntry {
         Self::of(shared, uri, subscription)
     }
 
-    fn existing(shared: &Arc<Shared>, uri: &str) -> Option<Self> {
+    fn existing(shared: &Arc<DispatchState>, uri: &str) -> Option<Self> {
         let mut by_uri = shared.subscriptions.by_uri.lock();
         let subscription = by_uri.get_mut(uri)?;
         Some(Self::of(shared, uri, subscription))
     }
 
-    fn of(shared: &Arc<Shared>, uri: &str, subscription: &mut Subscription) -> Self {
+    fn of(shared: &Arc<DispatchState>, uri: &str, subscription: &mut ResourceSubscription) -> Self {
         subscription.entries += 1;
         Self {
             shared: shared.clone(),
@@ -113,7 +113,7 @@ impl SubscriptionEntry {
         }
     }
 
-    fn with<T>(&self, change: impl FnOnce(&mut Subscription) -> T) -> T {
+    fn with<T>(&self, change: impl FnOnce(&mut ResourceSubscription) -> T) -> T {
         let mut by_uri = self.shared.subscriptions.by_uri.lock();
         let subscription = by_uri.get_mut(&self.uri);
         change(subscription.expect("a subscription is there while somebody has an entry of it"))
@@ -168,7 +168,7 @@ impl SubscriptionEntry {
         }
     }
 
-    async fn unsubscribe_if(&self, is_over: impl FnOnce(&Subscription) -> bool) {
+    async fn unsubscribe_if(&self, is_over: impl FnOnce(&ResourceSubscription) -> bool) {
         let is_over = self.with(|it| {
             let is_over = is_over(it);
             it.watched &= !is_over;
@@ -218,7 +218,7 @@ impl Drop for UnsubscribeGuard<'_> {
     }
 }
 
-fn may_watch(shared: &Shared, pool: &str) -> bool {
+fn may_watch(shared: &DispatchState, pool: &str) -> bool {
     shared.view().own.scope(pool) != ListScope::Principal
 }
 

@@ -6,9 +6,9 @@ use shoal_ports::{CallFailure, Retry};
 use shoal_telemetry::metrics::{RetryReason, ShedReason, metrics};
 use shoal_telemetry::trace::attributes as key;
 
-use super::Origin;
+use super::CallOrigin;
 use super::attempt_state::AttemptState;
-use crate::pools::{CircuitState, Member};
+use crate::pools::{CircuitState, PoolMember};
 
 pub(crate) struct NotStarted {
     pub(crate) failure: CallFailure,
@@ -28,8 +28,8 @@ impl NotStarted {
     }
 }
 
-impl Origin {
-    pub(super) fn tries(&mut self, member: &Member) {
+impl CallOrigin {
+    pub(super) fn tries(&mut self, member: &PoolMember) {
         self.attempt_state.shed = None;
         let Some(reason) = self.attempt_state.repeats.take() else {
             return;
@@ -41,7 +41,7 @@ impl Origin {
         });
     }
 
-    pub(super) fn failed(&mut self, failure: &CallFailure, member: &Member) {
+    pub(super) fn failed(&mut self, failure: &CallFailure, member: &PoolMember) {
         (self.attempt_state.repeats, self.attempt_state.shed) = judge(failure, member);
     }
 
@@ -59,7 +59,7 @@ impl Origin {
         self.attempt_state.shed.get_or_insert(reason);
     }
 
-    pub(super) fn circuit(&mut self, member: &Member, changed: Option<CircuitState>) {
+    pub(super) fn circuit(&mut self, member: &PoolMember, changed: Option<CircuitState>) {
         let event = match changed {
             None | Some(CircuitState::HalfOpen) => return,
             Some(CircuitState::Open) => {
@@ -92,7 +92,7 @@ impl Origin {
     }
 }
 
-fn judge(failure: &CallFailure, member: &Member) -> (Option<RetryReason>, Option<ShedReason>) {
+fn judge(failure: &CallFailure, member: &PoolMember) -> (Option<RetryReason>, Option<ShedReason>) {
     match failure {
         CallFailure::Overloaded { .. } => (Some(RetryReason::Busy), Some(ShedReason::QueueFull)),
         CallFailure::NotExecuted { .. } if member.is_leaving() => {

@@ -15,10 +15,10 @@ use super::attempt_state::AttemptState;
 use super::reattach::reach;
 use crate::asker::Asker;
 use crate::deadline::worker_deadline;
-use crate::pools::{AffinityKey, CircuitMark, Member, Wanted};
-use crate::shared::Shared;
+use crate::pools::{AffinityKey, CircuitMark, PoolMember, WantedWorker};
+use crate::shared::DispatchState;
 
-pub(crate) struct Origin {
+pub(crate) struct CallOrigin {
     pub(super) call: Call,
     pub(super) pool: Arc<str>,
     pub(super) tool: Option<Arc<str>>,
@@ -37,8 +37,8 @@ pub(crate) struct Origin {
     pub(super) attempt_state: AttemptState,
 }
 
-impl Origin {
-    pub(crate) fn new(call: Call, route: Route, shared: &Shared) -> Self {
+impl CallOrigin {
+    pub(crate) fn new(call: Call, route: Route, shared: &DispatchState) -> Self {
         let view = shared.view();
         let affinity = &view.settings.of(&route.pool).affinity;
         let session = call.caller.session.as_ref();
@@ -87,8 +87,8 @@ impl Origin {
     /// The last worker's failure. `NotExecuted` without a worker, and `WorkerAway` if the bound one is away.
     pub(super) async fn offer(
         &mut self,
-        shared: &Shared,
-    ) -> Result<(RunningCall, Arc<Member>), CallFailure> {
+        shared: &DispatchState,
+    ) -> Result<(RunningCall, Arc<PoolMember>), CallFailure> {
         if let Some(Binding { worker, ledger }) = &self.call.binding {
             let until = match shared.view().member(worker) {
                 Some(_) => Instant::now() + shared.config.reconnect_wait(),
@@ -139,8 +139,8 @@ impl Origin {
 
     async fn start_on(
         &mut self,
-        member: Arc<Member>,
-    ) -> Result<(RunningCall, Arc<Member>), CallFailure> {
+        member: Arc<PoolMember>,
+    ) -> Result<(RunningCall, Arc<PoolMember>), CallFailure> {
         let failure = match self.send(&member, self.repetition).await {
             Ok(running) => {
                 self.goes_on();
@@ -159,7 +159,7 @@ impl Origin {
         Err(failure)
     }
 
-    pub(super) fn bound_at(&self, member: &Member) -> Bound {
+    pub(super) fn bound_at(&self, member: &PoolMember) -> Bound {
         Bound {
             call: self.call.id,
             pool: self.pool.clone(),
@@ -176,7 +176,7 @@ impl Origin {
     /// The worker's failure, which tells whether an unreachable worker may have the call.
     pub(super) async fn send(
         &mut self,
-        member: &Member,
+        member: &PoolMember,
         again: bool,
     ) -> Result<RunningCall, CallFailure> {
         self.tries(member);
@@ -192,7 +192,7 @@ impl Origin {
     /// `None` if the worker cannot start the call without waiting.
     pub(crate) fn start_here(
         &mut self,
-        member: &Member,
+        member: &PoolMember,
         here: &dyn WorkerHere,
     ) -> Option<RunningCall> {
         let mut call = self.call.clone();
@@ -204,18 +204,18 @@ impl Origin {
         here.start_now(call, self.ledger).ok()
     }
 
-    pub(super) fn overdue(&mut self, member: &Member) {
+    pub(super) fn overdue(&mut self, member: &PoolMember) {
         tracing::warn!(worker = %member.id, call = %self.call.id, "a worker did not end a call at its deadline");
         self.failed_at(member, self.begun);
     }
 
-    pub(crate) fn ended_at(&mut self, member: &Member, outcome: &CallOutcome) {
+    pub(crate) fn ended_at(&mut self, member: &PoolMember, outcome: &CallOutcome) {
         let key = || self.failure_key();
         let changed = member.circuit.ended(key, outcome, self.begun);
         self.circuit(member, changed);
     }
 
-    pub(super) fn attempt(&mut self, member: &Member) -> Option<TraceContext> {
+    pub(super) fn attempt(&mut self, member: &PoolMember) -> Option<TraceContext> {
         self.attempts += 1;
         self.begun = member.circuit.mark();
         self.attempt = trace::client(names::ATTEMPT)
@@ -228,7 +228,7 @@ impl Origin {
         self.attempt.context().cloned()
     }
 
-    pub(crate) fn attempted(&mut self, member: &Member, attempt: Span) {
+    pub(crate) fn attempted(&mut self, member: &PoolMember, attempt: Span) {
         self.attempts += 1;
         self.begun = member.circuit.mark();
         self.attempt = attempt;
@@ -255,8 +255,8 @@ impl Origin {
         }
     }
 
-    fn wanted(&self) -> Wanted<'_> {
-        Wanted {
+    fn wanted(&self) -> WantedWorker<'_> {
+        WantedWorker {
             tool: self.tool.as_deref(),
             key: self.key,
             by: Some((Asker::from(&self.call.caller), &self.call.method)),
@@ -267,7 +267,7 @@ impl Origin {
         FailureKey::of(&self.call.caller, &self.call.method, self.tool.as_deref())
     }
 
-    pub(super) fn failed_at(&mut self, member: &Member, begun: CircuitMark) {
+    pub(super) fn failed_at(&mut self, member: &PoolMember, begun: CircuitMark) {
         self.circuit(member, member.circuit.failed(self.failure_key(), begun));
     }
 }

@@ -7,8 +7,8 @@ use shoal_telemetry::metrics::{AttachOutcome, metrics};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::{LONGEST_PAUSE, Superseded, WorkerCall};
-use crate::pools::{CircuitMark, Member};
-use crate::shared::Shared;
+use crate::pools::{CircuitMark, PoolMember};
+use crate::shared::DispatchState;
 
 impl WorkerCall {
     /// Continues the call at the same worker once it is reachable, or at any worker if the call is safe to repeat.
@@ -120,7 +120,7 @@ impl WorkerCall {
         }
     }
 
-    fn blame(&mut self, broken: Option<(Arc<Member>, CircuitMark)>) {
+    fn blame(&mut self, broken: Option<(Arc<PoolMember>, CircuitMark)>) {
         if let Some((member, begun)) = broken {
             self.origin.failed_at(&member, begun);
         }
@@ -130,7 +130,7 @@ impl WorkerCall {
     ///
     /// # Errors
     /// The worker's failure.
-    async fn reattach(&mut self, own: Arc<Member>) -> Result<(), CallFailure> {
+    async fn reattach(&mut self, own: Arc<PoolMember>) -> Result<(), CallFailure> {
         let (call, after) = (self.origin.call.id, self.position.seen);
         let running = match self.reader {
             None if after == 0 => self.origin.send(&own, true).await,
@@ -186,11 +186,11 @@ pub(crate) enum NotFound {
 
 /// Waits for the worker until `until`. Cancel safe.
 pub(crate) async fn attach(
-    shared: &Shared,
+    shared: &DispatchState,
     worker: &WorkerId,
     sought: Attach,
     until: Instant,
-) -> Result<(RunningCall, Arc<Member>), NotFound> {
+) -> Result<(RunningCall, Arc<PoolMember>), NotFound> {
     let Some(member) = reach(shared, worker, until).await else {
         metrics().pools.attached("", AttachOutcome::WorkerGone);
         return Err(NotFound::Gone);
@@ -205,10 +205,10 @@ pub(crate) async fn attach(
 
 /// Does not wait for a removed worker. Cancel safe.
 pub(super) async fn reach(
-    shared: &Shared,
+    shared: &DispatchState,
     worker: &WorkerId,
     until: Instant,
-) -> Option<Arc<Member>> {
+) -> Option<Arc<PoolMember>> {
     let mut changes = shared.changes();
     loop {
         let present = shared.view().member(worker).cloned();
@@ -224,7 +224,7 @@ pub(super) async fn reach(
 }
 
 fn count(
-    member: &Member,
+    member: &PoolMember,
     attached: Result<RunningCall, CallFailure>,
 ) -> Result<RunningCall, CallFailure> {
     let outcome = match &attached {
@@ -237,8 +237,8 @@ fn count(
 }
 
 pub(super) async fn cancel(
-    shared: Arc<Shared>,
-    member: Arc<Member>,
+    shared: Arc<DispatchState>,
+    member: Arc<PoolMember>,
     attach: Attach,
     reason: String,
 ) {

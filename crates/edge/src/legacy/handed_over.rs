@@ -9,11 +9,11 @@ use shoal_protocol::{Body, TraceContext};
 use shoal_telemetry::trace::InSpan as _;
 use tokio::time::Instant;
 
-use super::{HandedOver, hand_over, internal, to};
+use super::{HandedOverMessage, hand_over, internal, to};
 use crate::held_places::{SessionPlaces, runs};
 use crate::media::AnswerForm;
 use crate::permit::RequestPermit;
-use crate::places::Places;
+use crate::places::RequestPlaces;
 use crate::state::EdgeState;
 use crate::visit::Visit;
 
@@ -24,14 +24,14 @@ pub(crate) async fn hand_over_held(
     body: Body,
     permit: &mut RequestPermit,
     form: AnswerForm,
-) -> Result<(HandedOver, Delivered, Option<SessionPlaces>), GatewayError> {
+) -> Result<(HandedOverMessage, Delivered, Option<SessionPlaces>), GatewayError> {
     let on_stream = form == AnswerForm::SessionStream;
     if permit.places[1].is_empty() || !(on_stream || runs(&body)) {
         let (handed, delivered) = hand_over(visit, session, body).await?;
         return Ok((handed, delivered, None));
     }
     let places = std::mem::take(&mut permit.places[1]);
-    let visitor = Visitor::of(visit);
+    let visitor = OwnedVisit::of(visit);
     let handing = tokio::spawn(async move {
         let visit = visitor.visit();
         let to = to(&visit, session.clone());
@@ -48,7 +48,7 @@ pub(crate) async fn hand_over_held(
     handing.await.unwrap_or_else(lost)
 }
 
-struct Visitor {
+struct OwnedVisit {
     edge: Arc<EdgeState>,
     head: Parts,
     came: Instant,
@@ -57,7 +57,7 @@ struct Visitor {
     trace: Option<TraceContext>,
 }
 
-impl Visitor {
+impl OwnedVisit {
     fn of(visit: &Visit<'_>) -> Self {
         Self {
             edge: Arc::clone(visit.edge),
@@ -78,7 +78,7 @@ impl Visitor {
             grant: self.grant.clone(),
             token: None,
             trace: self.trace.clone(),
-            places: Places::default(),
+            places: RequestPlaces::default(),
         }
     }
 }

@@ -18,12 +18,12 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::{OpenedSession, parse_session_id, to};
 use crate::awaited_answers::AwaitedAnswers;
-use crate::backlog::Reader;
+use crate::backlog::BacklogReader;
 use crate::incoming::Incoming;
 use crate::media::AnswerForm;
 use crate::permit::RequestPermit;
 use crate::refusal::Refusal;
-use crate::refused::Refused;
+use crate::refused::RefusedMessage;
 use crate::single_streams::SingleStream;
 use crate::state::EdgeState;
 use crate::transport::{ClientTransport, Mount, is_at};
@@ -49,7 +49,7 @@ impl ClientTransport for HttpSse {
         }
     }
 
-    async fn answer(visit: Visit<'_>, body: HttpBody) -> Result<Response, Refused> {
+    async fn answer(visit: Visit<'_>, body: HttpBody) -> Result<Response, RefusedMessage> {
         match visit.head.method {
             Method::GET => open(&visit).await,
             _ => deliver(visit, body).await,
@@ -57,7 +57,7 @@ impl ClientTransport for HttpSse {
     }
 }
 
-async fn open(visit: &Visit<'_>) -> Result<Response, Refused> {
+async fn open(visit: &Visit<'_>) -> Result<Response, RefusedMessage> {
     let edge = visit.edge;
     let permit = edge
         .load
@@ -92,7 +92,7 @@ async fn open(visit: &Visit<'_>) -> Result<Response, Refused> {
     Ok(sse::response(frames, keep_alive, held))
 }
 
-async fn deliver(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, Refused> {
+async fn deliver(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, RefusedMessage> {
     let edge = visit.edge;
     let began = Instant::now();
     let limits = &edge.config.limits;
@@ -128,7 +128,7 @@ fn session_of(query: Option<&str>) -> Result<SessionId, Refusal> {
 }
 
 struct SingleStreamFrames {
-    reader: Reader,
+    reader: BacklogReader,
     answers: AwaitedAnswers,
     endpoint: Option<Bytes>,
     events: EventStream,

@@ -10,11 +10,11 @@ use futures::future::BoxFuture;
 use shoal_ports::{AuthError, EventStream, StreamItem};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
-use super::HandedOver;
+use super::HandedOverMessage;
 use super::agent::resumes_calls;
-use crate::backlog::Reader;
+use crate::backlog::BacklogReader;
 use crate::held_places::SessionPlaces;
-use crate::recorder::{RequestRecord, Unanswered};
+use crate::recorder::{RequestRecord, WhyUnanswered};
 use crate::sse;
 use crate::visit::Visit;
 use shoal_telemetry::metrics::StreamKind;
@@ -26,7 +26,7 @@ const AT_ONCE: Duration = Duration::from_millis(10);
 /// Dropping the frames detaches this reader, and the session continues.
 pub(super) struct StreamFrames {
     events: EventStream,
-    reader: Reader,
+    reader: BacklogReader,
     resumable: bool,
     resumes: bool,
     over: BoxFuture<'static, AuthError>,
@@ -37,7 +37,7 @@ pub(super) struct StreamFrames {
     record: Option<RequestRecord>,
     places: Option<SessionPlaces>,
     /// Requests that get an error at a drain, because their client has no event id to resume from.
-    unanswered: Option<HandedOver>,
+    unanswered: Option<HandedOverMessage>,
     /// Becomes ready when the node ends before the unanswered requests do.
     cut_off: Pin<Box<WaitForCancellationFutureOwned>>,
     ended: bool,
@@ -55,7 +55,7 @@ impl StreamFrames {
         events: EventStream,
         visit: &Visit<'_>,
         record: Option<RequestRecord>,
-        (handed, places): (HandedOver, Option<SessionPlaces>),
+        (handed, places): (HandedOverMessage, Option<SessionPlaces>),
     ) -> Self {
         let unanswered = Some(handed);
         let of_post = (record, places, unanswered);
@@ -70,7 +70,7 @@ impl StreamFrames {
         (record, places, unanswered): (
             Option<RequestRecord>,
             Option<SessionPlaces>,
-            Option<HandedOver>,
+            Option<HandedOverMessage>,
         ),
     ) -> Self {
         let edge = visit.edge;
@@ -109,7 +109,7 @@ impl StreamFrames {
     fn close(&mut self) {
         self.ended = true;
         if let Some(record) = &self.record {
-            record.expect_none(Unanswered::Closed);
+            record.expect_none(WhyUnanswered::Closed);
         }
     }
 
@@ -204,7 +204,7 @@ impl Stream for StreamFrames {
             if item.is_none()
                 && let Some(record) = &self.record
             {
-                record.expect_none(Unanswered::Cut);
+                record.expect_none(WhyUnanswered::Cut);
             }
             return Poll::Ready(item.map(|item| self.frame(item)));
         }

@@ -37,13 +37,13 @@ pub(super) fn asked(visit: &Visit<'_>, body: Body) -> Result<Request, Body> {
     }
 }
 
-pub(super) struct Answered {
+pub(super) struct AnsweredTask {
     task: SessionId,
     answer: TaskAnswer,
 }
 
 /// Returns any other body as the error.
-pub(super) fn answered(visit: &Visit<'_>, body: Body) -> Result<Answered, Body> {
+pub(super) fn answered(visit: &Visit<'_>, body: Body) -> Result<AnsweredTask, Body> {
     let Body::Single(Message::Response(response)) = body else {
         return Err(body);
     };
@@ -52,7 +52,7 @@ pub(super) fn answered(visit: &Visit<'_>, body: Body) -> Result<Answered, Body> 
         Some((task, key)) => {
             let outcome = response.outcome;
             let answer = TaskAnswer { key, outcome };
-            Ok(Answered { task, answer })
+            Ok(AnsweredTask { task, answer })
         }
         None => Err(Body::Single(Message::Response(response))),
     }
@@ -65,7 +65,7 @@ pub(super) fn answered(visit: &Visit<'_>, body: Body) -> Result<Answered, Body> 
 pub(super) async fn answer(
     visit: &Visit<'_>,
     session: &SessionRef,
-    answered: Answered,
+    answered: AnsweredTask,
 ) -> Result<Delivered, GatewayError> {
     let gateway = &visit.edge.gateway;
     if gateway.tasks_of(session).await?.is_none() {

@@ -35,7 +35,7 @@ pub(super) async fn serve(
     }
     let timing = &visit.edge.config.timing;
     let limit = timing.call_deadline;
-    let mut waiter = Waiter {
+    let mut waiter = TaskResultWaiter {
         watched,
         id: id.clone(),
         capabilities,
@@ -48,12 +48,12 @@ pub(super) async fn serve(
         sent_away: Box::pin(visit.edge.load.waits_end().cancelled_owned()),
     };
     match timeout(SOON, waiter.next()).await {
-        Ok(Some(Said::Answer(text))) => return Ok(Delivered::Json(text)),
-        Ok(Some(Said::Question(question))) => waiter.due.push_front(question),
+        Ok(Some(TaskOutput::Answer(text))) => return Ok(Delivered::Json(text)),
+        Ok(Some(TaskOutput::Question(question))) => waiter.due.push_front(question),
         Ok(None) | Err(_) => {}
     }
     let items = stream::unfold(waiter, async |mut waiter| {
-        let (Said::Question(data) | Said::Answer(data)) = waiter.next().await?;
+        let (TaskOutput::Question(data) | TaskOutput::Answer(data)) = waiter.next().await?;
         Some((StreamItem::Passing { data }, waiter))
     });
     Ok(Delivered::Stream(EventStream {
@@ -67,7 +67,7 @@ pub(super) async fn serve(
     }))
 }
 
-struct Waiter {
+struct TaskResultWaiter {
     watched: TaskWatch,
     id: RequestId,
     capabilities: RawJson,
@@ -83,17 +83,17 @@ struct Waiter {
     sent_away: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
-enum Said {
+enum TaskOutput {
     Question(Bytes),
     Answer(Bytes),
 }
 
-impl Waiter {
+impl TaskResultWaiter {
     /// The answer is the last message. Cancel safe.
-    async fn next(&mut self) -> Option<Said> {
+    async fn next(&mut self) -> Option<TaskOutput> {
         loop {
             if let Some(question) = self.due.pop_front() {
-                return Some(Said::Question(question));
+                return Some(TaskOutput::Question(question));
             }
             if self.answered {
                 return None;
@@ -122,7 +122,7 @@ impl Waiter {
                 Some(Err(_)) => error_response(&self.id, &runs_on(self.limit)),
             };
             self.answered = true;
-            return Some(Said::Answer(answer));
+            return Some(TaskOutput::Answer(answer));
         }
     }
 

@@ -9,10 +9,10 @@ use shoal_ports::{Backoff, EventStream, GatewayError, SessionId, StreamItem};
 use shoal_protocol::{Body, EventId, Message, Outcome, Response, RpcError, batch, error_response};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::{HandedOver, pass, to};
+use super::{HandedOverMessage, pass, to};
 use crate::backlog::BacklogPermit;
 use crate::refusal::Refusal;
-use crate::refused::Refused;
+use crate::refused::RefusedMessage;
 use crate::visit::Visit;
 
 /// Maximum times in a row that the edge reopens the stream without a new message.
@@ -47,8 +47,8 @@ impl<'a> Whole<'a> {
     pub(super) async fn read(
         mut self,
         stream: EventStream,
-        handed: &HandedOver,
-    ) -> Result<Bytes, Refused> {
+        handed: &HandedOverMessage,
+    ) -> Result<Bytes, RefusedMessage> {
         let edge = self.visit.edge;
         let deadline = Instant::now() + edge.config.timing.call_deadline;
         let cut_off = edge.load.waits_end();
@@ -68,16 +68,16 @@ impl<'a> Whole<'a> {
         })
     }
 
-    async fn read_all(&mut self, mut stream: EventStream) -> Result<(), Refused> {
+    async fn read_all(&mut self, mut stream: EventStream) -> Result<(), RefusedMessage> {
         let mut backoff = Backoff::new(PAUSE, LONGEST_PAUSE);
         let mut fruitless = 0;
         loop {
             let from = stream.cursor;
             let (cursor, end) = self.read_connection(&mut stream).await?;
             let pause = match end {
-                End::Answered => return Ok(()),
-                End::Closed => backoff.pause(),
-                End::ComeBack(after) => after,
+                StreamEnd::Answered => return Ok(()),
+                StreamEnd::Closed => backoff.pause(),
+                StreamEnd::ComeBack(after) => after,
             };
             fruitless = if cursor == from { fruitless + 1 } else { 0 };
             if fruitless == ATTEMPTS {
@@ -94,28 +94,28 @@ impl<'a> Whole<'a> {
     async fn read_connection(
         &mut self,
         stream: &mut EventStream,
-    ) -> Result<(EventId, End), Refused> {
+    ) -> Result<(EventId, StreamEnd), RefusedMessage> {
         let mut cursor = stream.cursor;
         loop {
             match stream.items.recv().await {
                 Some(StreamItem::Event { id, data }) => {
                     cursor = id;
                     if self.take(data).await? {
-                        return Ok((cursor, End::Answered));
+                        return Ok((cursor, StreamEnd::Answered));
                     }
                 }
                 Some(StreamItem::Prime { id }) => cursor = id,
                 Some(StreamItem::Passing { .. }) => {}
-                Some(StreamItem::Retry(after)) => return Ok((cursor, End::ComeBack(after))),
+                Some(StreamItem::Retry(after)) => return Ok((cursor, StreamEnd::ComeBack(after))),
                 None if self.is_batch && !self.responses.is_empty() => {
-                    return Ok((cursor, End::Answered));
+                    return Ok((cursor, StreamEnd::Answered));
                 }
-                Some(StreamItem::Moved) | None => return Ok((cursor, End::Closed)),
+                Some(StreamItem::Moved) | None => return Ok((cursor, StreamEnd::Closed)),
             }
         }
     }
 
-    async fn take(&mut self, data: Bytes) -> Result<bool, Refused> {
+    async fn take(&mut self, data: Bytes) -> Result<bool, RefusedMessage> {
         match Message::parse(&data) {
             Ok(Message::Response(response)) => {
                 let kept = match self.is_batch {
@@ -150,7 +150,7 @@ impl<'a> Whole<'a> {
     }
 }
 
-enum End {
+enum StreamEnd {
     Answered,
     Closed,
     ComeBack(Duration),

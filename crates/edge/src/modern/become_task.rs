@@ -28,10 +28,10 @@ const AGAIN: Duration = Duration::from_millis(100);
 pub(super) struct Candidate {
     due: Pin<Box<Sleep>>,
     bound: Option<BoxFuture<'static, Option<Bound>>>,
-    origin: Origin,
+    origin: TaskOrigin,
 }
 
-struct Origin {
+struct TaskOrigin {
     gateway: Arc<dyn SessionGateway>,
     /// The caller's session is set when the task gets its id.
     caller: SessionRef,
@@ -43,7 +43,7 @@ struct Origin {
     route: Option<Route>,
 }
 
-pub(super) enum Became {
+pub(super) enum BecameTask {
     Task(Box<Task>, TaskHandle),
     Nothing(RunningCall),
 }
@@ -60,7 +60,7 @@ impl Candidate {
         Box::new(Self {
             due: Box::pin(sleep_until(Instant::now() + edge.config.tasks.after)),
             bound: None,
-            origin: Origin {
+            origin: TaskOrigin {
                 gateway: Arc::clone(&edge.gateway),
                 caller: SessionRef {
                     trace: call.trace.clone(),
@@ -102,24 +102,28 @@ impl Candidate {
     }
 
     /// Completes even if the returned handle is dropped.
-    pub(super) fn begin(self, running: RunningCall, bound: Option<Bound>) -> JoinHandle<Became> {
+    pub(super) fn begin(
+        self,
+        running: RunningCall,
+        bound: Option<Bound>,
+    ) -> JoinHandle<BecameTask> {
         tokio::spawn(async move {
             let origin = self.origin;
             match origin.enter(bound).await {
                 Some((task, handle)) => {
                     metrics().tasks.created(TaskOutcome::Created);
-                    Became::Task(Box::new(task), handle)
+                    BecameTask::Task(Box::new(task), handle)
                 }
                 None => {
                     metrics().tasks.created(TaskOutcome::Refused);
-                    Became::Nothing(running)
+                    BecameTask::Nothing(running)
                 }
             }
         })
     }
 }
 
-impl Origin {
+impl TaskOrigin {
     async fn enter(mut self, bound: Option<Bound>) -> Option<(Task, TaskHandle)> {
         let call = self.adopted(bound?)?;
         let session = self.gateway.new_task();

@@ -16,22 +16,22 @@ use shoal_telemetry::metrics::StreamKind;
 use tokio::time::{Instant, timeout};
 
 use super::become_task::Candidate;
-use super::check::Checked;
-use super::run::{CallRun, Ending, Step};
-use crate::backlog::Reader;
+use super::check::CheckedMeta;
+use super::run::{CallEnding, CallRun, RunStep};
+use crate::backlog::BacklogReader;
 use crate::held_places::CallPlaces;
 use crate::media::AnswerForm;
 use crate::permit::RequestPermit;
 use crate::recorder::RequestRecord;
 use crate::refusal::{BacklogFull, Refusal};
-use crate::refused::Refused;
+use crate::refused::RefusedMessage;
 use crate::visit::Visit;
 use crate::{answer, sse};
 
 pub(super) async fn serve(
     visit: &Visit<'_>,
     meta: RequestMeta,
-    checked: Checked,
+    checked: CheckedMeta,
     caller: Caller,
     request: Request,
     form: AnswerForm,
@@ -48,9 +48,9 @@ pub(super) async fn serve(
     let places = CallPlaces::new(edge, std::mem::take(&mut permit.places[1]));
     let mut run = CallRun::new(Arc::clone(&edge.dispatcher), call, candidate, places);
     let first = match run.ended() {
-        Some(ending) => Some(Step::Ended(ending)),
+        Some(ending) => Some(RunStep::Ended(ending)),
         None if form == AnswerForm::Json => tokio::select! {
-            ending = run.ending() => Some(Step::Ended(ending)),
+            ending = run.ending() => Some(RunStep::Ended(ending)),
             why = visit.until_revoked() => {
                 let error = cut_off(why, run.repeat());
                 if let Some(record) = &permit.record {
@@ -65,7 +65,7 @@ pub(super) async fn serve(
         }
     };
     let first = match first {
-        Some(Step::Ended(ending)) => {
+        Some(RunStep::Ended(ending)) => {
             if let Some(record) = &permit.record {
                 record.ended(&ending.outcome);
             }
@@ -87,7 +87,7 @@ pub(super) async fn serve(
     sse::response(frames, timing.keep_alive, held)
 }
 
-pub(super) fn caller(visit: &Visit<'_>, meta: &RequestMeta, checked: &Checked) -> Caller {
+pub(super) fn caller(visit: &Visit<'_>, meta: &RequestMeta, checked: &CheckedMeta) -> Caller {
     Caller {
         principal: visit.principal.clone(),
         session: None,
@@ -128,11 +128,19 @@ fn call(
     (request.id, call)
 }
 
-fn complete(reader: &Reader, repeat: Repeat, id: &RequestId, ending: &Ending) -> Response {
+fn complete(
+    reader: &BacklogReader,
+    repeat: Repeat,
+    id: &RequestId,
+    ending: &CallEnding,
+) -> Response {
     let text = match reader.keep(text_of(id, &ending.outcome)) {
         Ok(text) => text,
         Err(full) if repeat == Repeat::Safe => {
-            return answer::refusal(&Refused::of(Some(id.clone()), Refusal::AnswerNotKept(full)));
+            return answer::refusal(&RefusedMessage::of(
+                Some(id.clone()),
+                Refusal::AnswerNotKept(full),
+            ));
         }
         Err(full) => {
             let text = error_response(id, &not_kept(full, repeat));
@@ -174,9 +182,9 @@ fn cut_off(why: AuthError, repeat: Repeat) -> RpcError {
 /// Dropping the frames cancels the call. Frames have no event ids.
 struct CallFrames {
     id: RequestId,
-    reader: Reader,
+    reader: BacklogReader,
     run: CallRun,
-    first: Option<Step>,
+    first: Option<RunStep>,
     revoked: BoxFuture<'static, AuthError>,
     record: Option<RequestRecord>,
     ended: bool,
@@ -213,13 +221,13 @@ impl Stream for CallFrames {
             None => ready!(self.run.poll_step(cx)),
         };
         match step {
-            Step::Notification { method, params } => {
+            RunStep::Notification { method, params } => {
                 let text = notification(method.as_str(), params.as_ref());
                 // Without backlog room, Shoal drops the notification and sends a comment.
                 let frame = self.reader.keep(sse::message(&text));
                 Poll::Ready(Some(frame.unwrap_or(sse::COMMENT)))
             }
-            Step::Ended(ending) => self.end(&ending.outcome),
+            RunStep::Ended(ending) => self.end(&ending.outcome),
         }
     }
 }

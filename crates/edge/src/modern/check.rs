@@ -10,7 +10,7 @@ use crate::era::VersionHeader;
 use crate::names;
 use crate::refusal::Refusal;
 
-pub(super) struct Checked {
+pub(super) struct CheckedMeta {
     pub(super) revision: Revision,
     pub(super) capabilities: RawJson,
     pub(super) log: LogFilter,
@@ -27,7 +27,7 @@ pub(super) fn request(
     meta: &RequestMeta,
     request: &Request,
     offers_tasks: bool,
-) -> Result<Checked, RpcError> {
+) -> Result<CheckedMeta, RpcError> {
     let revision = protocol_version(version, meta)?;
     let capabilities = meta
         .client_capabilities
@@ -48,7 +48,7 @@ pub(super) fn request(
     }
     let log = meta.log_level()?;
     let tasks = offers_tasks && declares_tasks(&capabilities);
-    Ok(Checked {
+    Ok(CheckedMeta {
         revision,
         tasks,
         capabilities,
@@ -94,9 +94,9 @@ pub(super) fn notification_version(
     protocol_version(version, meta).map_err(Refusal::Modern)
 }
 
-pub(super) fn of_notification(revision: Revision, meta: &RequestMeta) -> Checked {
+pub(super) fn of_notification(revision: Revision, meta: &RequestMeta) -> CheckedMeta {
     let nothing = RawJson::from_static("{}");
-    Checked {
+    CheckedMeta {
         revision,
         capabilities: meta.client_capabilities.clone().unwrap_or(nothing),
         log: LogFilter::Off,

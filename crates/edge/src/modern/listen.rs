@@ -15,11 +15,11 @@ use shoal_protocol::{
 };
 use shoal_telemetry::metrics::StreamKind;
 
-use crate::backlog::Reader;
+use crate::backlog::BacklogReader;
 use crate::refusal::Refusal;
-use crate::refused::Refused;
+use crate::refused::RefusedMessage;
 use crate::sse;
-use crate::subscriptions::{Filter, News, Subscription};
+use crate::subscriptions::{ListenerNews, Subscription, SubscriptionFilter};
 use crate::tasks::TaskWatch;
 use crate::visit::Visit;
 
@@ -28,10 +28,10 @@ pub(super) async fn serve(
     visit: &Visit<'_>,
     caller: &Caller,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, RefusedMessage> {
     let edge = visit.edge;
     let limits = &edge.config.limits;
-    let asked = Filter::of(request.params.as_ref(), limits.resources_per_listener)
+    let asked = SubscriptionFilter::of(request.params.as_ref(), limits.resources_per_listener)
         .map_err(Refusal::Modern)?;
     let permit = edge.load.admit_stream(&visit.principal, limits)?;
     let reader = visit.reader();
@@ -75,7 +75,7 @@ pub(super) async fn serve(
 }
 
 struct ListenFrames {
-    reader: Reader,
+    reader: BacklogReader,
     id: RequestId,
     acknowledgement: Option<Bytes>,
     subscription: Subscription,
@@ -101,8 +101,12 @@ impl Stream for ListenFrames {
         }
         if let Poll::Ready(news) = self.subscription.listener.poll_news(cx) {
             let text = match news {
-                Some(News::List(method)) => Some(notify(&method, RawObject::default(), &self.id)),
-                Some(News::Resource(uri, params)) => Some(updated(&self.id, &uri, params.as_ref())),
+                Some(ListenerNews::List(method)) => {
+                    Some(notify(&method, RawObject::default(), &self.id))
+                }
+                Some(ListenerNews::Resource(uri, params)) => {
+                    Some(updated(&self.id, &uri, params.as_ref()))
+                }
                 None => None,
             };
             return Poll::Ready(text.and_then(|text| self.frame(&text)));
@@ -132,7 +136,7 @@ impl ListenFrames {
     }
 }
 
-fn acknowledgement(id: &RequestId, honoured: &Filter) -> Bytes {
+fn acknowledgement(id: &RequestId, honoured: &SubscriptionFilter) -> Bytes {
     let mut params = RawObject::default();
     params.set("notifications", RawJson::of(honoured));
     notify(&Method::SubscriptionsAcknowledged, params, id)

@@ -15,7 +15,7 @@ use shoal_ports::{
 use shoal_protocol::{Method, Outcome, RawJson, RpcError};
 use tokio::task::JoinHandle;
 
-use super::become_task::{Became, Candidate};
+use super::become_task::{BecameTask, Candidate};
 use crate::held_places::CallPlaces;
 use crate::refusal::status_of_outcome;
 
@@ -34,20 +34,20 @@ enum RunState {
     Planning(BoxFuture<'static, Planned>),
     Starting(BoxFuture<'static, Started>),
     Running(RunningCall),
-    Becoming(JoinHandle<Became>),
+    Becoming(JoinHandle<BecameTask>),
     Answered(CallOutcome),
     Ended,
 }
 
-pub(super) enum Step {
+pub(super) enum RunStep {
     Notification {
         method: Method,
         params: Option<RawJson>,
     },
-    Ended(Ending),
+    Ended(CallEnding),
 }
 
-pub(super) struct Ending {
+pub(super) struct CallEnding {
     pub(super) outcome: Outcome,
     pub(super) status: StatusCode,
     pub(super) retry_after: Option<Duration>,
@@ -79,7 +79,7 @@ impl CallRun {
     }
 
     /// Returns the end of a call that ended without earlier events.
-    pub(super) fn ended(&mut self) -> Option<Ending> {
+    pub(super) fn ended(&mut self) -> Option<CallEnding> {
         let outcome = match &mut self.state {
             RunState::Running(running) => running.events.take_ended()?,
             RunState::Answered(_) => match std::mem::replace(&mut self.state, RunState::Ended) {
@@ -89,13 +89,13 @@ impl CallRun {
             _ => return None,
         };
         self.state = RunState::Ended;
-        Some(Ending::of(outcome))
+        Some(CallEnding::of(outcome))
     }
 
     /// Drops earlier events. Cancel safe.
-    pub(super) async fn ending(&mut self) -> Ending {
+    pub(super) async fn ending(&mut self) -> CallEnding {
         loop {
-            if let Step::Ended(ending) = std::future::poll_fn(|cx| self.poll_step(cx)).await {
+            if let RunStep::Ended(ending) = std::future::poll_fn(|cx| self.poll_step(cx)).await {
                 return ending;
             }
         }
@@ -128,7 +128,7 @@ impl CallRun {
     }
 
     /// Must not be polled after `Ended`.
-    pub(super) fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
+    pub(super) fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<RunStep> {
         loop {
             match &mut self.state {
                 RunState::Planning(planning) => {
@@ -150,7 +150,7 @@ impl CallRun {
                     };
                     match event.map(|event| event.kind) {
                         Some(CallEventKind::Notification { method, params }) => {
-                            return Poll::Ready(Step::Notification { method, params });
+                            return Poll::Ready(RunStep::Notification { method, params });
                         }
                         Some(CallEventKind::Finished(outcome)) => {
                             let places = self.places.take();
@@ -173,16 +173,16 @@ impl CallRun {
                     }
                 }
                 RunState::Becoming(becoming) => match ready!(Pin::new(becoming).poll(cx)) {
-                    Ok(Became::Task(task, handle)) => {
+                    Ok(BecameTask::Task(task, handle)) => {
                         handle.hold(self.places.take());
                         return self.end(CallOutcome::Result(task.to_created()));
                     }
-                    Ok(Became::Nothing(running)) => self.state = RunState::Running(running),
+                    Ok(BecameTask::Nothing(running)) => self.state = RunState::Running(running),
                     Err(_) => return self.end(lost()),
                 },
                 RunState::Answered(_) | RunState::Ended => {
-                    let ending = self.ended().unwrap_or_else(|| Ending::of(lost()));
-                    return Poll::Ready(Step::Ended(ending));
+                    let ending = self.ended().unwrap_or_else(|| CallEnding::of(lost()));
+                    return Poll::Ready(RunStep::Ended(ending));
                 }
             }
         }
@@ -198,13 +198,13 @@ impl CallRun {
         };
     }
 
-    fn end(&mut self, outcome: CallOutcome) -> Poll<Step> {
+    fn end(&mut self, outcome: CallOutcome) -> Poll<RunStep> {
         self.state = RunState::Ended;
-        Poll::Ready(Step::Ended(Ending::of(outcome)))
+        Poll::Ready(RunStep::Ended(CallEnding::of(outcome)))
     }
 }
 
-impl Ending {
+impl CallEnding {
     fn of(outcome: CallOutcome) -> Self {
         let retry_after = match &outcome {
             CallOutcome::Failed(failure) => failure.retry_after(),
@@ -251,11 +251,11 @@ impl Drop for CallRun {
                 if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                     runtime.spawn(async move {
                         match becoming.await {
-                            Ok(Became::Task(_, task)) => {
+                            Ok(BecameTask::Task(_, task)) => {
                                 task.hold(places);
                                 task.end().await;
                             }
-                            Ok(Became::Nothing(running)) => cancel(running, places),
+                            Ok(BecameTask::Nothing(running)) => cancel(running, places),
                             Err(_) => {}
                         }
                     });

@@ -7,7 +7,7 @@ use shoal_protocol::{Method, Outcome, RawJson, Request, RpcError, input_response
 use crate::answer;
 use crate::permit::RequestPermit;
 use crate::refusal::Refusal;
-use crate::refused::Refused;
+use crate::refused::RefusedMessage;
 use crate::tasks;
 use crate::visit::Visit;
 
@@ -15,7 +15,7 @@ pub(super) async fn serve(
     visit: &Visit<'_>,
     request: Request,
     permit: RequestPermit,
-) -> Result<Response, Refused> {
+) -> Result<Response, RefusedMessage> {
     let to = tasks::to(
         visit,
         tasks::named(request.params.as_ref()).map_err(Refusal::Modern)?,

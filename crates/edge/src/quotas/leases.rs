@@ -26,11 +26,11 @@ pub(super) struct Leases(Mutex<Entries>);
 
 #[derive(Default)]
 struct Entries {
-    all: HashMap<QuotaSubject, Lease, RandomState>,
+    all: HashMap<QuotaSubject, QuotaLease, RandomState>,
     bytes: usize,
 }
 
-pub(super) struct Lease {
+pub(super) struct QuotaLease {
     pub(super) places: PlaceCount,
     cells: u32,
     size: u32,
@@ -42,7 +42,7 @@ pub(super) struct Lease {
     news: Arc<Notify>,
 }
 
-pub(super) enum Step {
+pub(super) enum LeaseStep {
     Spent,
     Refused(Duration),
     /// The request must try again after this notification.
@@ -59,7 +59,7 @@ impl Leases {
         &self,
         subject: &QuotaSubject,
         now: Instant,
-        act: impl FnOnce(&mut Lease) -> T,
+        act: impl FnOnce(&mut QuotaLease) -> T,
     ) -> T {
         let entries = &mut *self.0.lock();
         act(match entries.all.get_mut(subject) {
@@ -109,7 +109,7 @@ impl Leases {
 }
 
 impl Entries {
-    fn insert(&mut self, subject: QuotaSubject, now: Instant) -> &mut Lease {
+    fn insert(&mut self, subject: QuotaSubject, now: Instant) -> &mut QuotaLease {
         let bytes = bytes_of(&subject);
         if self.bytes + bytes > MOST_BYTES {
             // A dropped lease's cells are lost, but the bucket refills.
@@ -124,7 +124,7 @@ impl Entries {
             });
         }
         self.bytes += bytes;
-        self.all.entry(subject).or_insert_with(|| Lease {
+        self.all.entry(subject).or_insert_with(|| QuotaLease {
             places: PlaceCount::default(),
             cells: 0,
             size: 0,
@@ -136,21 +136,21 @@ impl Entries {
     }
 }
 
-impl Lease {
-    pub(super) fn spend(&mut self, need: u32, rate: CellRate, now: Instant) -> Step {
+impl QuotaLease {
+    pub(super) fn spend(&mut self, need: u32, rate: CellRate, now: Instant) -> LeaseStep {
         let fresh = now < self.since + LIFE;
         if fresh && self.cells >= need {
             self.cells -= need;
-            return Step::Spent;
+            return LeaseStep::Spent;
         }
         if let Some((lacked, enough, ask_again)) = self.empty
             && need >= lacked
             && now < ask_again
         {
-            return Step::Refused(enough.saturating_duration_since(now));
+            return LeaseStep::Refused(enough.saturating_duration_since(now));
         }
         if self.asking {
-            return Step::Wait(Arc::clone(&self.news).notified_owned());
+            return LeaseStep::Wait(Arc::clone(&self.news).notified_owned());
         }
         // A lease that is spent within `LIFE` grows, and any other shrinks.
         let size = match fresh {
@@ -161,7 +161,7 @@ impl Lease {
         self.asking = true;
         let unused = std::mem::take(&mut self.cells);
         let want = self.size;
-        Step::Ask { rate, want, unused }
+        LeaseStep::Ask { rate, want, unused }
     }
 }
 
@@ -170,13 +170,13 @@ fn bytes_of(subject: &QuotaSubject) -> usize {
 }
 
 /// Dropping an open question notifies the waiting requests.
-pub(super) struct Asking<'a> {
+pub(super) struct AskingStore<'a> {
     leases: &'a Leases,
     subject: &'a QuotaSubject,
     answer: Option<(u32, Taken)>,
 }
 
-impl<'a> Asking<'a> {
+impl<'a> AskingStore<'a> {
     pub(super) fn new(leases: &'a Leases, subject: &'a QuotaSubject) -> Self {
         Self {
             leases,
@@ -190,7 +190,7 @@ impl<'a> Asking<'a> {
     }
 }
 
-impl Drop for Asking<'_> {
+impl Drop for AskingStore<'_> {
     fn drop(&mut self) {
         let now = Instant::now();
         let mut entries = self.leases.0.lock();
@@ -222,9 +222,9 @@ mod tests {
     use tokio::time::{Instant, advance};
 
     use super::{LIFE, Leases, MOST_BYTES, bytes_of};
-    use crate::places::Place;
+    use crate::places::QuotaPlace;
 
-    fn place(leases: &Leases, principal: &str, now: Instant) -> Option<Place> {
+    fn place(leases: &Leases, principal: &str, now: Instant) -> Option<QuotaPlace> {
         let subject = QuotaSubject::Principal(Principal::new(principal));
         leases.with(&subject, now, |lease| lease.places.take(1, 1))
     }

@@ -2,14 +2,14 @@ use std::borrow::Cow;
 
 use shoal_protocol::{Body, Message, Method};
 
-pub(super) enum Requests<'a> {
-    One(Option<Tool<'a>>),
-    Batch(Vec<Tool<'a>>),
+pub(super) enum CountedRequests<'a> {
+    One(Option<ToolName<'a>>),
+    Batch(Vec<ToolName<'a>>),
 }
 
-type Tool<'a> = Option<Cow<'a, str>>;
+type ToolName<'a> = Option<Cow<'a, str>>;
 
-impl<'a> Requests<'a> {
+impl<'a> CountedRequests<'a> {
     /// Reads tool names once for all quotas.
     pub(super) fn of(body: &'a Body, with_tools: bool) -> Self {
         let counted = |message: &'a Message| match message {
@@ -36,7 +36,7 @@ impl<'a> Requests<'a> {
         self.all().iter().filter_map(Option::as_deref)
     }
 
-    fn all(&self) -> &[Tool<'a>] {
+    fn all(&self) -> &[ToolName<'a>] {
         match self {
             Self::One(request) => request.as_slice(),
             Self::Batch(requests) => requests,

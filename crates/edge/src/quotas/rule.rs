@@ -5,13 +5,13 @@ use shoal_ports::{CellRate, Principal, QuotaConfig, QuotaKey, QuotaSubject, matc
 use shoal_telemetry::metrics::{QuotaLeaseOutcome, QuotaOutcome, metrics};
 use tokio::time::Instant;
 
-use super::leases::{Leases, Step};
-use super::requests::Requests;
+use super::leases::{LeaseStep, Leases};
+use super::requests::CountedRequests;
 use crate::audit;
-use crate::places::Places;
+use crate::places::RequestPlaces;
 use crate::refusal::Refusal;
 
-pub(super) struct Rule {
+pub(super) struct QuotaRule {
     pub(super) config: QuotaConfig,
     name: Arc<str>,
     pub(super) rate: Option<CellRate>,
@@ -20,7 +20,7 @@ pub(super) struct Rule {
     pub(super) leases: Leases,
 }
 
-impl Rule {
+impl QuotaRule {
     pub(super) fn new(config: &QuotaConfig) -> Self {
         let rate = config.cells();
         let places = config.concurrent.map_or(Ok(u32::MAX), u32::try_from);
@@ -41,7 +41,7 @@ impl Rule {
         }
     }
 
-    pub(super) fn count(&self, requests: &Requests<'_>) -> u32 {
+    pub(super) fn count(&self, requests: &CountedRequests<'_>) -> u32 {
         let tools = &self.config.tools;
         let is_named = |tool: &&str| tools.iter().any(|pattern| matches_pattern(pattern, tool));
         let count = match tools.is_empty() {
@@ -58,8 +58,8 @@ impl Rule {
         count: u32,
         limit: Option<usize>,
         now: Instant,
-        places: &mut Places,
-    ) -> Result<Step, Refusal> {
+        places: &mut RequestPlaces,
+    ) -> Result<LeaseStep, Refusal> {
         if count > self.most {
             return Err(Refusal::BatchOverQuota {
                 quota: Arc::clone(&self.name),
@@ -75,7 +75,7 @@ impl Rule {
                 })?);
             }
             let spend = |rate| lease.spend(count, rate, now);
-            Ok(self.rate.map_or(Step::Spent, spend))
+            Ok(self.rate.map_or(LeaseStep::Spent, spend))
         })
     }
 

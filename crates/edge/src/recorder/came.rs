@@ -4,7 +4,7 @@ use http::request::Parts;
 use shoal_ports::SessionId;
 use shoal_protocol::{Method, RawJson, RequestId};
 
-pub(crate) struct Came<'a> {
+pub(crate) struct MessageArrival<'a> {
     pub(crate) began: Instant,
     pub(crate) head: &'a Parts,
     pub(crate) method: &'a Method,

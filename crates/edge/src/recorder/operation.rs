@@ -12,27 +12,27 @@ use shoal_protocol::{Method, RawJson, RequestMeta, Revision, TraceContext};
 use shoal_telemetry::metrics::{self, Failure, HttpVersion, Operation as Served, metrics};
 use shoal_telemetry::trace::{self, Span, attributes as key, names};
 
-use self::target::{Target, describe, name, named};
-use super::came::Came;
+use self::target::{OperationTarget, describe, name, named};
+use super::came::MessageArrival;
 use crate::measure;
 use crate::names::PROTOCOL_VERSION;
 
 /// Costs nothing without traces and metrics.
-pub(crate) struct Operation(Option<Box<Running>>);
+pub(crate) struct Operation(Option<Box<RunningMessage>>);
 
-struct Running {
+struct RunningMessage {
     span: Span,
     method: Method,
-    target: Option<Target>,
+    target: Option<OperationTarget>,
     revision: Option<&'static str>,
     http: HttpVersion,
-    unanswered: Unanswered,
+    unanswered: WhyUnanswered,
 }
 
 /// Why a message's connection got no answer. The span gets an event instead of an error, because a
 /// session's call continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unanswered {
+pub(crate) enum WhyUnanswered {
     Left,
     Closed,
     Cut,
@@ -41,11 +41,11 @@ pub(crate) enum Unanswered {
 impl Operation {
     /// The span's parent is the trace context in `_meta`, because a proxy may have set the context
     /// in the HTTP headers. The headers' context is linked, or is the parent if `_meta` has none.
-    pub(crate) fn begin(came: &Came<'_>) -> Self {
+    pub(crate) fn begin(came: &MessageArrival<'_>) -> Self {
         if !trace::enabled() && !metrics::enabled() {
             return Self(None);
         }
-        let target = Target::of(came.method, came.params);
+        let target = OperationTarget::of(came.method, came.params);
         let revision = revision_of(&came.head.headers);
         let mut span = Span::none();
         if trace::enabled() {
@@ -59,13 +59,13 @@ impl Operation {
                 .sampling_target(named(target.as_ref()).unwrap_or_default())
                 .start_with(|set| describe(set, came, target.as_ref(), revision));
         }
-        Self(Some(Box::new(Running {
+        Self(Some(Box::new(RunningMessage {
             span,
             method: came.method.clone(),
             target,
             revision,
             http: measure::version(came.head.version),
-            unanswered: Unanswered::Left,
+            unanswered: WhyUnanswered::Left,
         })))
     }
 
@@ -75,8 +75,8 @@ impl Operation {
 
     pub(crate) fn tool(&self) -> Option<&str> {
         match self.0.as_ref()?.target.as_ref()? {
-            Target::Tool(name) => Some(name),
-            Target::Prompt(_) | Target::Resource(_) => None,
+            OperationTarget::Tool(name) => Some(name),
+            OperationTarget::Prompt(_) | OperationTarget::Resource(_) => None,
         }
     }
 
@@ -93,7 +93,7 @@ impl Operation {
         }
     }
 
-    pub(crate) fn expect_none(&mut self, why: Unanswered) {
+    pub(crate) fn expect_none(&mut self, why: WhyUnanswered) {
         if let Some(running) = &mut self.0 {
             running.unanswered = why;
         }
@@ -114,7 +114,7 @@ impl Operation {
     }
 }
 
-impl Running {
+impl RunningMessage {
     fn end(mut self, took: Duration, failure: Option<Failure>) {
         self.count(took, failure);
         if !self.span.is_recording() {
@@ -138,9 +138,9 @@ impl Running {
 
     fn count(&self, took: Duration, failure: Option<Failure>) {
         let (tool, prompt) = match &self.target {
-            Some(Target::Tool(name)) => (Some(name.as_str()), None),
-            Some(Target::Prompt(name)) => (None, Some(name.as_str())),
-            Some(Target::Resource(_)) | None => (None, None),
+            Some(OperationTarget::Tool(name)) => (Some(name.as_str()), None),
+            Some(OperationTarget::Prompt(name)) => (None, Some(name.as_str())),
+            Some(OperationTarget::Resource(_)) | None => (None, None),
         };
         let served = Served {
             tool,
@@ -154,7 +154,7 @@ impl Running {
     }
 }
 
-impl Unanswered {
+impl WhyUnanswered {
     fn event(self) -> &'static str {
         match self {
             Self::Left => "client disconnected",

@@ -5,7 +5,7 @@ use shoal_ports::SessionId;
 use shoal_protocol::{Body, Message, TraceContext};
 use shoal_telemetry::metrics::Failure;
 
-use super::came::Came;
+use super::came::MessageArrival;
 use super::operation::Operation;
 use super::{Recorder, RequestRecord};
 use crate::refusal::Refusal;
@@ -26,7 +26,7 @@ impl Posted {
         session: Option<&SessionId>,
     ) -> Self {
         let told = match body {
-            Body::Single(Message::Notification(said)) => Some(Operation::begin(&Came {
+            Body::Single(Message::Notification(said)) => Some(Operation::begin(&MessageArrival {
                 began,
                 head,
                 method: &said.method,

@@ -12,10 +12,10 @@ use shoal_protocol::{
 };
 use shoal_telemetry::metrics::Failure;
 
-use super::came::Came;
-use super::operation::{Operation, Unanswered};
+use super::came::MessageArrival;
+use super::operation::{Operation, WhyUnanswered};
 use super::said::{Said, said};
-use super::{Ended, Recorder};
+use super::{MessageOutcome, Recorder};
 use crate::refusal::Refusal;
 
 const LONGEST_MESSAGE: usize = 400;
@@ -25,17 +25,17 @@ const LONGEST_TARGET: usize = 160;
 
 /// Counts the request as cancelled if the record is dropped before its end.
 #[derive(Clone)]
-pub(crate) struct RequestRecord(Arc<Pending>);
+pub(crate) struct RequestRecord(Arc<PendingMessage>);
 
-struct Pending {
+struct PendingMessage {
     recorder: Recorder,
     began: Instant,
-    subject: Subject,
+    subject: RecordedSubject,
     operation: Mutex<Option<Operation>>,
 }
 
 /// A batch has its first request's subject.
-struct Subject {
+struct RecordedSubject {
     method: Method,
     params: Option<RawJson>,
     session: Option<SessionId>,
@@ -53,7 +53,7 @@ impl RequestRecord {
             Body::Single(message) => request(message)?,
             Body::Batch(members) => members.iter().flatten().find_map(request)?,
         };
-        let operation = Operation::begin(&Came {
+        let operation = Operation::begin(&MessageArrival {
             began,
             head,
             method: &asked.method,
@@ -61,11 +61,11 @@ impl RequestRecord {
             id: Some(&asked.id),
             session,
         });
-        Some(Self(Arc::new(Pending {
+        Some(Self(Arc::new(PendingMessage {
             recorder: recorder.clone(),
             began,
             operation: Mutex::new(Some(operation)),
-            subject: Subject {
+            subject: RecordedSubject {
                 method: asked.method.clone(),
                 params: asked.params.clone(),
                 session: session.cloned(),
@@ -84,7 +84,7 @@ impl RequestRecord {
         }
     }
 
-    pub(crate) fn expect_none(&self, why: Unanswered) {
+    pub(crate) fn expect_none(&self, why: WhyUnanswered) {
         if let Some(operation) = &mut *self.0.operation.lock() {
             operation.expect_none(why);
         }
@@ -108,7 +108,7 @@ impl RequestRecord {
 
     pub(crate) fn answered(&self, text: &[u8]) {
         self.wrote(text);
-        self.0.settle(Ended::Ok, None, None);
+        self.0.settle(MessageOutcome::Ok, None, None);
     }
 
     pub(crate) fn ended(&self, outcome: &Outcome) {
@@ -125,20 +125,20 @@ impl RequestRecord {
     }
 }
 
-impl Pending {
+impl PendingMessage {
     fn ended_with(&self, error: &RpcError) {
-        self.settle(Ended::of_code(error.code), Some(error), None);
+        self.settle(MessageOutcome::of_code(error.code), Some(error), None);
     }
 
     fn ended_with_result(&self, text: &[u8]) {
         match self.failure(text) {
-            Some(said) => self.settle(Ended::Rejected, None, Some(said)),
-            None => self.settle(Ended::Ok, None, None),
+            Some(said) => self.settle(MessageOutcome::Rejected, None, Some(said)),
+            None => self.settle(MessageOutcome::Ok, None, None),
         }
     }
 
     /// Only the first end counts. `failure` is a failed tool's text.
-    fn settle(&self, ended: Ended, error: Option<&RpcError>, failure: Option<String>) {
+    fn settle(&self, ended: MessageOutcome, error: Option<&RpcError>, failure: Option<String>) {
         let Some(operation) = self.operation.lock().take() else {
             return;
         };
@@ -156,7 +156,7 @@ impl Pending {
             trace.map(TraceContext::trace_id)
         };
         let kept = &self.recorder.0;
-        if let Some(error) = error.filter(|_| ended != Ended::Cancelled) {
+        if let Some(error) = error.filter(|_| ended != MessageOutcome::Cancelled) {
             kept.errors.push(self.subject.report(unread(error), own()));
         }
         let failed = failure.map(|said| {
@@ -166,7 +166,7 @@ impl Pending {
         });
         match error {
             Some(error) => operation.end(took, Some(Failure::Code(error.code))),
-            None if ended == Ended::Cancelled => operation.leave(took),
+            None if ended == MessageOutcome::Cancelled => operation.leave(took),
             None => operation.end(took, failed),
         }
     }
@@ -200,9 +200,9 @@ fn request(message: &Message) -> Option<&Request> {
     }
 }
 
-impl Drop for Pending {
+impl Drop for PendingMessage {
     fn drop(&mut self) {
-        self.settle(Ended::Cancelled, None, None);
+        self.settle(MessageOutcome::Cancelled, None, None);
     }
 }
 
@@ -213,7 +213,7 @@ fn words(result: &RawJson) -> Option<String> {
         .find_map(|item| item.member("text")?.string())
 }
 
-impl Subject {
+impl RecordedSubject {
     fn target(&self) -> Option<String> {
         let named = self.method.named()?;
         self.params.as_ref()?.member(named.as_str())?.string()

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use shoal_ports::{Outcomes, RecentCalls};
 use shoal_telemetry::metrics::{NameKind, metrics};
 
-use super::{Counters, Ended, STEP};
+use super::{MessageOutcome, STEP, ToolCounters};
 
 pub(super) const MOST: usize = 1_000;
 /// At least twice `MOST`, so that searches are short.
@@ -20,16 +20,16 @@ const STEPS: usize = 12;
 const WINDOW: Duration = Duration::from_secs(STEP.as_secs() * STEPS as u64);
 
 pub(super) struct Tools {
-    slots: Box<[OnceLock<Box<Tool>>]>,
+    slots: Box<[OnceLock<Box<RecordedTool>>]>,
     hasher: std::hash::RandomState,
     taken: AtomicUsize,
     steps: AtomicUsize,
     began: Instant,
 }
 
-struct Tool {
+struct RecordedTool {
     name: Box<str>,
-    windows: [Counters; WINDOWS],
+    windows: [ToolCounters; WINDOWS],
 }
 
 impl Default for Tools {
@@ -45,7 +45,7 @@ impl Default for Tools {
 }
 
 impl Tools {
-    pub(super) fn count(&self, name: &str, ended: Ended, took: Duration) {
+    pub(super) fn count(&self, name: &str, ended: MessageOutcome, took: Duration) {
         let tool = self.find(name, || {
             let known = metrics().known.has(NameKind::Tool, name);
             known && self.taken.fetch_add(1, Ordering::Relaxed) < MOST
@@ -100,7 +100,7 @@ impl Tools {
     }
 
     /// Gives a new tool a free slot if `may` returns true.
-    fn find(&self, name: &str, may: impl FnOnce() -> bool) -> Option<&Tool> {
+    fn find(&self, name: &str, may: impl FnOnce() -> bool) -> Option<&RecordedTool> {
         let first = self.hasher.hash_one(name) as usize % SLOTS;
         let mut may = Some(may);
         for at in (first..SLOTS).chain(0..first) {
@@ -113,7 +113,7 @@ impl Tools {
                     {
                         return None;
                     }
-                    slot.get_or_init(|| Box::new(Tool::new(name)))
+                    slot.get_or_init(|| Box::new(RecordedTool::new(name)))
                 }
             };
             if *tool.name == *name {
@@ -124,7 +124,7 @@ impl Tools {
     }
 }
 
-impl Tool {
+impl RecordedTool {
     fn new(name: &str) -> Self {
         Self {
             name: name.into(),

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use shoal_ports::Principal;
 use shoal_protocol::{Method, RawJson};
 
-use super::filter::Filter;
+use super::filter::SubscriptionFilter;
 
 const LIST_METHODS: [Method; 3] = [
     Method::ToolsListChanged,
@@ -15,7 +15,7 @@ const LIST_METHODS: [Method; 3] = [
     Method::PromptsListChanged,
 ];
 
-pub(crate) struct Listener {
+pub(crate) struct SubscriptionListener {
     principal: Principal,
     /// Whether the listener asked for changes of each list, in the order of
     /// [`ServerFacts::versions`](shoal_ports::ServerFacts).
@@ -33,15 +33,15 @@ struct PendingNews {
     cut: bool,
 }
 
-pub(crate) enum News {
+pub(crate) enum ListenerNews {
     List(Method),
     Resource(Box<str>, Option<RawJson>),
 }
 
-impl Listener {
+impl SubscriptionListener {
     pub(super) fn new(
         principal: Principal,
-        filter: &Filter,
+        filter: &SubscriptionFilter,
         uris: Vec<Arc<str>>,
         max_updates: usize,
     ) -> Self {
@@ -102,7 +102,7 @@ impl Listener {
         self.waker.wake();
     }
 
-    pub(crate) fn poll_news(&self, cx: &mut Context<'_>) -> Poll<Option<News>> {
+    pub(crate) fn poll_news(&self, cx: &mut Context<'_>) -> Poll<Option<ListenerNews>> {
         // Registered first, so that concurrent news wakes the task.
         self.waker.register(cx.waker());
         let mut waiting = self.waiting.lock();
@@ -111,10 +111,10 @@ impl Listener {
         }
         if let Some(list) = waiting.lists.iter().position(|changed| *changed) {
             waiting.lists[list] = false;
-            return Poll::Ready(Some(News::List(LIST_METHODS[list].clone())));
+            return Poll::Ready(Some(ListenerNews::List(LIST_METHODS[list].clone())));
         }
         match waiting.updates.pop_front() {
-            Some((uri, params)) => Poll::Ready(Some(News::Resource(uri, params))),
+            Some((uri, params)) => Poll::Ready(Some(ListenerNews::Resource(uri, params))),
             None => Poll::Pending,
         }
     }
@@ -127,15 +127,15 @@ mod tests {
     use shoal_ports::Principal;
     use shoal_protocol::RawJson;
 
-    use super::{Listener, News};
-    use crate::subscriptions::Filter;
+    use super::{ListenerNews, SubscriptionListener};
+    use crate::subscriptions::SubscriptionFilter;
 
-    fn listener(max_updates: usize) -> Listener {
-        let filter = Filter {
+    fn listener(max_updates: usize) -> SubscriptionListener {
+        let filter = SubscriptionFilter {
             tools_list_changed: true,
-            ..Filter::default()
+            ..SubscriptionFilter::default()
         };
-        Listener::new(
+        SubscriptionListener::new(
             Principal::anonymous(),
             &filter,
             vec!["a".into(), "b".into()],
@@ -143,11 +143,11 @@ mod tests {
         )
     }
 
-    fn next(listener: &Listener) -> Option<String> {
+    fn next(listener: &SubscriptionListener) -> Option<String> {
         let mut cx = Context::from_waker(std::task::Waker::noop());
         match listener.poll_news(&mut cx) {
-            Poll::Ready(Some(News::List(method))) => Some(method.to_string()),
-            Poll::Ready(Some(News::Resource(uri, params))) => Some(format!(
+            Poll::Ready(Some(ListenerNews::List(method))) => Some(method.to_string()),
+            Poll::Ready(Some(ListenerNews::Resource(uri, params))) => Some(format!(
                 "{uri} {}",
                 params.map_or(String::new(), |p| p.as_str().to_owned())
             )),

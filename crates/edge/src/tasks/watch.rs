@@ -16,7 +16,7 @@ use shoal_protocol::task::Task;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{task_of, to};
-use crate::places::Place;
+use crate::places::QuotaPlace;
 use crate::state::EdgeState;
 use crate::visit::Visit;
 
@@ -34,13 +34,13 @@ pub(crate) struct TaskWatch {
     /// Tasks whose state is not reported yet, with the mark of the reported one.
     due: VecDeque<(SessionRef, Option<TaskMark>)>,
     /// The task whose state is being read. One at a time, because a state may have a large result.
-    reading: Option<BoxFuture<'static, (Watched, Option<Task>)>>,
+    reading: Option<BoxFuture<'static, (WatchedTask, Option<Task>)>>,
     /// One wait for each running task.
-    waits: FuturesUnordered<BoxFuture<'static, Option<Watched>>>,
+    waits: FuturesUnordered<BoxFuture<'static, Option<WatchedTask>>>,
 }
 
 /// A task with the mark of the state that was reported.
-type Watched = (SessionRef, Option<TaskMark>);
+type WatchedTask = (SessionRef, Option<TaskMark>);
 
 impl TaskWatch {
     /// Removes tasks that the caller may not see from `ids`.
@@ -50,7 +50,7 @@ impl TaskWatch {
         let asked: Vec<_> = tasks
             .map(|task| can_see(Arc::clone(gateway), to(visit, task)))
             .collect();
-        let due: VecDeque<Watched> = futures::stream::iter(asked)
+        let due: VecDeque<WatchedTask> = futures::stream::iter(asked)
             .buffered(AT_ONCE)
             .filter_map(|seen| futures::future::ready(seen.map(|to| (to, None))))
             .collect()
@@ -117,7 +117,10 @@ async fn can_see(gateway: Arc<dyn SessionGateway>, to: SessionRef) -> Option<Ses
 }
 
 /// Waits until the task's owner can be reached. `None` if the listener can no longer see the task.
-async fn read(gateway: Arc<dyn SessionGateway>, watched: Watched) -> (Watched, Option<Task>) {
+async fn read(
+    gateway: Arc<dyn SessionGateway>,
+    watched: WatchedTask,
+) -> (WatchedTask, Option<Task>) {
     loop {
         match gateway.ask_task(&watched.0, TaskRequest::Get).await {
             Ok(task) => return (watched, Some(task)),
@@ -134,8 +137,8 @@ async fn wait(
     gateway: Arc<dyn SessionGateway>,
     to: SessionRef,
     seen: TaskMark,
-    place: Option<Place>,
-) -> Option<Watched> {
+    place: Option<QuotaPlace>,
+) -> Option<WatchedTask> {
     loop {
         let asked = Instant::now();
         let (request, pause) = match &place {

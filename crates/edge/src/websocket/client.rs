@@ -10,20 +10,20 @@ use shoal_protocol::{Body, TraceContext};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::end::{End, TOKEN_OVER};
+use super::end::{ConnectionEnd, TOKEN_OVER};
 use crate::answer;
-use crate::backlog::Reader;
+use crate::backlog::BacklogReader;
 use crate::cut_off::CutOff;
 use crate::legacy::OpenedSession;
 use crate::permit::RequestPermit;
-use crate::quotas::Places;
+use crate::quotas::RequestPlaces;
 use crate::refusal::Refusal;
-use crate::refused::Refused;
+use crate::refused::RefusedMessage;
 use crate::single_streams::SingleStream;
 use crate::state::EdgeState;
 use crate::visit::Visit;
 
-pub(super) struct Client {
+pub(super) struct SocketClient {
     pub(super) edge: Arc<EdgeState>,
     pub(super) head: Parts,
     pub(super) principal: Principal,
@@ -31,7 +31,7 @@ pub(super) struct Client {
     pub(super) resumable: bool,
 }
 
-impl Client {
+impl SocketClient {
     pub(super) fn visit(&self, trace: Option<TraceContext>) -> Visit<'_> {
         Visit {
             edge: &self.edge,
@@ -41,7 +41,7 @@ impl Client {
             grant: self.grant.lock().clone(),
             token: None,
             trace,
-            places: Places::default(),
+            places: RequestPlaces::default(),
         }
     }
 
@@ -57,16 +57,16 @@ impl Client {
         visit.admit(body, permit).await
     }
 
-    pub(super) fn reader(&self) -> Reader {
+    pub(super) fn reader(&self) -> BacklogReader {
         self.visit(None).reader()
     }
 
-    pub(super) fn refusal(&self, refused: &Refused, began: Instant) -> Bytes {
+    pub(super) fn refusal(&self, refused: &RefusedMessage, began: Instant) -> Bytes {
         refused.count(&self.edge.recorder, began);
         answer::refusal_text(refused)
     }
 
-    pub(super) fn hear_of_grant(&self, news: GrantNews) -> Result<(), End> {
+    pub(super) fn hear_of_grant(&self, news: GrantNews) -> Result<(), ConnectionEnd> {
         match news {
             GrantNews::Renewed(grant) => *self.grant.lock() = Some(grant),
             GrantNews::Over(why) => {
@@ -84,7 +84,7 @@ impl Client {
     }
 }
 
-pub(super) struct Session {
+pub(super) struct SocketSession {
     pub(super) id: SessionId,
     pub(super) events: EventStream,
     /// The stream and session of a client that cannot resume. A drain waits for their running work,
@@ -92,7 +92,7 @@ pub(super) struct Session {
     pub(super) single: Option<(SingleStream, OpenedSession)>,
 }
 
-impl Session {
+impl SocketSession {
     pub(super) fn sent_away(&self) -> Option<CancellationToken> {
         self.single.as_ref().map(|(single, _)| single.end())
     }

@@ -11,10 +11,10 @@ use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::client::Session;
-use super::connection::{Connection, READ_AT_ONCE};
-use super::end::End;
-use super::receiving::{Arrived, CONTROL_FRAME, hand_over};
+use super::client::SocketSession;
+use super::connection::{READ_AT_ONCE, SocketConnection};
+use super::end::ConnectionEnd;
+use super::receiving::{ArrivedMessage, CONTROL_FRAME, hand_over};
 use crate::body_budget::BodyPermit;
 use crate::upgrade::Duplex;
 
@@ -24,15 +24,15 @@ const LINGER: Duration = Duration::from_secs(5);
 const LINGER_BYTES: usize = 32 << 20;
 const LONGEST_REASON: usize = 123;
 
-impl Connection {
-    pub(super) async fn end(mut self, end: End) {
+impl SocketConnection {
+    pub(super) async fn end(mut self, end: ConnectionEnd) {
         let _ = timeout(LINGER, async {
             match end {
-                End::Gone => {
+                ConnectionEnd::Gone => {
                     let _ = self.socket.flush().await;
                     io::Result::Ok(())
                 }
-                End::Close(code, why) => {
+                ConnectionEnd::Close(code, why) => {
                     self.say_the_rest().await;
                     let reason = short(&why).into();
                     let told = self.farewell(CloseFrame { code, reason }).await;
@@ -56,7 +56,7 @@ impl Connection {
 
     /// Messages that still arrive are answered when the client resumes.
     async fn hear_the_rest(&mut self) {
-        let Some(Session {
+        let Some(SocketSession {
             id, single: None, ..
         }) = self.session.take()
         else {
@@ -89,7 +89,7 @@ impl Connection {
         room: Option<BodyPermit>,
     ) {
         let (client, began) = (Arc::clone(&self.client), Instant::now());
-        match Arrived::read(&client, began, &text, Some(session), room) {
+        match ArrivedMessage::read(&client, began, &text, Some(session), room) {
             Ok(message) => {
                 let asks = message.asks();
                 let handing_over = tokio::spawn(hand_over(client, session.clone(), message));

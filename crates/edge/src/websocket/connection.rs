@@ -14,10 +14,10 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_util::sync::CancellationToken;
 
-use super::client::{Client, Session};
-use super::end::{AWAY, End, NOT_OPENED};
-use crate::load::{OpenStream, StreamPermit};
-use crate::metered::{MessageBounds, Metered};
+use super::client::{SocketClient, SocketSession};
+use super::end::{AWAY, ConnectionEnd, NOT_OPENED};
+use crate::load::{OpenStreamCount, StreamPermit};
+use crate::metered::{MessageBounds, MeteredConnection};
 use crate::upgrade::Duplex;
 
 /// Handovers at which reading stops.
@@ -29,23 +29,23 @@ const UNHEARD: u32 = 2;
 /// pile up. Only the newest ping is answered (RFC 6455, 5.5.3).
 const WRITTEN_AT_ONCE: usize = 2 * PIECE;
 
-pub(super) type Said = Result<Option<Bytes>, End>;
+pub(super) type HandOverAnswer = Result<Option<Bytes>, ConnectionEnd>;
 
-pub(super) struct Connection {
-    pub(super) client: Arc<Client>,
-    pub(super) socket: WebSocketStream<Metered>,
-    pub(super) session: Option<Session>,
+pub(super) struct SocketConnection {
+    pub(super) client: Arc<SocketClient>,
+    pub(super) socket: WebSocketStream<MeteredConnection>,
+    pub(super) session: Option<SocketSession>,
     /// Handovers to sessions, which continue if these handles are dropped.
-    pub(super) handed_over: FuturesUnordered<JoinHandle<Said>>,
+    pub(super) handed_over: FuturesUnordered<JoinHandle<HandOverAnswer>>,
     watch: GrantWatch,
     unheard: u32,
 }
 
 pub(super) async fn serve(
-    client: Arc<Client>,
-    session: Option<Session>,
+    client: Arc<SocketClient>,
+    session: Option<SocketSession>,
     watch: GrantWatch,
-    _held: (StreamPermit, OpenStream),
+    _held: (StreamPermit, OpenStreamCount),
     connection: Box<dyn Duplex>,
 ) {
     let edge = &client.edge;
@@ -62,9 +62,9 @@ pub(super) async fn serve(
         .max_write_buffer_size(WRITTEN_AT_ONCE)
         .max_message_size(Some(limit))
         .max_frame_size(Some(limit));
-    let metered = Metered::new(connection, bounds);
+    let metered = MeteredConnection::new(connection, bounds);
     let socket = WebSocketStream::from_raw_socket(metered, Role::Server, Some(config)).await;
-    let mut connection = Connection {
+    let mut connection = SocketConnection {
         client,
         socket,
         session,
@@ -76,15 +76,15 @@ pub(super) async fn serve(
     connection.end(end).await;
 }
 
-impl Connection {
-    async fn run(&mut self) -> End {
+impl SocketConnection {
+    async fn run(&mut self) -> ConnectionEnd {
         match self.steps().await {
             Ok(never) => match never {},
             Err(end) => end,
         }
     }
 
-    async fn steps(&mut self) -> Result<Infallible, End> {
+    async fn steps(&mut self) -> Result<Infallible, ConnectionEnd> {
         let timing = self.client.edge.config.timing.clone();
         let mut pings = interval(timing.keep_alive);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -95,7 +95,7 @@ impl Connection {
         loop {
             let (opened, resumable) = (self.session.is_some(), self.client.resumable);
             let reads = self.reads();
-            let quiet = self.session.as_ref().and_then(Session::sent_away);
+            let quiet = self.session.as_ref().and_then(SocketSession::sent_away);
             tokio::select! {
                 item = next_item(self.session.as_mut()) => match item {
                     None if ending.is_some() => return Err(AWAY),
@@ -109,7 +109,7 @@ impl Connection {
                 _ = pings.tick() => self.ping().await?,
                 () = &mut sent_away, if resumable || !opened => return Err(AWAY),
                 () = cancelled(quiet), if ending.is_none() => {
-                    ending = self.session.as_ref().and_then(Session::end);
+                    ending = self.session.as_ref().and_then(SocketSession::end);
                 }
                 () = ended(ending.as_mut()) => return Err(AWAY),
                 news = self.watch.next() => self.client.hear_of_grant(news)?,
@@ -122,19 +122,19 @@ impl Connection {
         self.handed_over.len() < HANDED_OVER_AT_ONCE
     }
 
-    async fn ping(&mut self) -> Result<(), End> {
+    async fn ping(&mut self) -> Result<(), ConnectionEnd> {
         // Silence does not count while this loop does not read.
         let silent = !self.socket.get_mut().heard() && self.reads();
         self.unheard = if silent { self.unheard + 1 } else { 0 };
         if self.unheard > UNHEARD {
-            return Err(End::Gone);
+            return Err(ConnectionEnd::Gone);
         }
         let ping = self.put(Message::Ping(Bytes::new())).await;
-        ping.map_err(|_| End::Gone)
+        ping.map_err(|_| ConnectionEnd::Gone)
     }
 }
 
-async fn next_item(session: Option<&mut Session>) -> Option<StreamItem> {
+async fn next_item(session: Option<&mut SocketSession>) -> Option<StreamItem> {
     match session {
         Some(session) => poll_fn(|cx| session.events.items.poll_recv(cx)).await,
         None => pending().await,

@@ -13,11 +13,11 @@ use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::handshake::server::create_response;
 
-use super::client::{Client, Session};
+use super::client::{SocketClient, SocketSession};
 use super::connection::serve;
 use crate::legacy;
 use crate::refusal::Refusal;
-use crate::refused::Refused;
+use crate::refused::RefusedMessage;
 use crate::upgrade::Upgrade;
 use crate::visit::Visit;
 
@@ -92,7 +92,7 @@ impl Offer {
 }
 
 /// Before the upgrade, refuses a session that cannot be resumed: HTTP can carry the reason.
-pub(super) async fn accept(visit: Visit<'_>) -> Result<Response, Refused> {
+pub(super) async fn accept(visit: Visit<'_>) -> Result<Response, RefusedMessage> {
     let edge = visit.edge;
     let offer = Offer::of(&visit.head.headers)?;
     let mut response = handshake(visit.head)?.map(|()| HttpBody::empty());
@@ -109,7 +109,7 @@ pub(super) async fn accept(visit: Visit<'_>) -> Result<Response, Refused> {
         Some(id) => {
             let to = legacy::to(&visit, id.clone());
             let events = edge.gateway.listen(&to, offer.after).await?;
-            Some(Session {
+            Some(SocketSession {
                 id,
                 events,
                 single: None,
@@ -124,7 +124,7 @@ pub(super) async fn accept(visit: Visit<'_>) -> Result<Response, Refused> {
         said.or_insert(token);
     }
     let watch = visit.watch();
-    let client = Arc::new(Client {
+    let client = Arc::new(SocketClient {
         edge: Arc::clone(edge),
         head,
         principal: visit.principal.clone(),

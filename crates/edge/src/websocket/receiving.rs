@@ -12,26 +12,29 @@ use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::client::{Client, Session};
-use super::connection::{Connection, Said};
-use super::end::{BINARY, End, NOT_UTF8, OTHERWISE};
+use super::client::{SocketClient, SocketSession};
+use super::connection::{HandOverAnswer, SocketConnection};
+use super::end::{BINARY, ConnectionEnd, NOT_UTF8, OTHERWISE};
 use super::sending::with_member;
 use crate::body_budget::BodyPermit;
 use crate::era::{self, Selected, VersionHeader};
 use crate::incoming::Incoming;
-use crate::legacy::{self, OpenedSession, Written};
+use crate::legacy::{self, OpenedSession, WrittenAnswer};
 use crate::media::AnswerForm;
 use crate::modern;
 use crate::permit::RequestPermit;
 use crate::refusal::Refusal;
-use crate::refused::Refused;
+use crate::refused::RefusedMessage;
 
 const SESSION_MEMBER: &str = "mcpSessionId";
 /// The bytes of a control frame besides its payload.
 pub(super) const CONTROL_FRAME: usize = 6;
 
-impl Connection {
-    pub(super) async fn hear(&mut self, read: Option<Result<Message, Error>>) -> Result<(), End> {
+impl SocketConnection {
+    pub(super) async fn hear(
+        &mut self,
+        read: Option<Result<Message, Error>>,
+    ) -> Result<(), ConnectionEnd> {
         match read {
             Some(Ok(Message::Text(text))) => {
                 let text = Bytes::from(text);
@@ -48,35 +51,37 @@ impl Connection {
                 Ok(())
             }
             Some(Ok(Message::Binary(_))) => Err(BINARY),
-            Some(Ok(Message::Close(_) | Message::Frame(_))) | None => Err(End::Gone),
+            Some(Ok(Message::Close(_) | Message::Frame(_))) | None => Err(ConnectionEnd::Gone),
             Some(Err(error)) => Err(self.broken(&error)),
         }
     }
 
-    fn broken(&mut self, error: &Error) -> End {
+    fn broken(&mut self, error: &Error) -> ConnectionEnd {
         match error {
             Error::Capacity(_) => {
                 let limit = self.client.edge.config.limits.body_bytes;
                 let why = Refusal::BodyTooLarge { limit };
-                End::Close(CloseCode::Size, why.to_string().into())
+                ConnectionEnd::Close(CloseCode::Size, why.to_string().into())
             }
             Error::Utf8(_) => NOT_UTF8,
-            Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => End::Gone,
-            Error::Protocol(error) => End::Close(CloseCode::Protocol, error.to_string().into()),
+            Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => ConnectionEnd::Gone,
+            Error::Protocol(error) => {
+                ConnectionEnd::Close(CloseCode::Protocol, error.to_string().into())
+            }
             _ => match self.socket.get_mut().refusal() {
                 Some(why @ Refusal::BodyTooSlow { .. }) => {
-                    End::Close(CloseCode::Policy, why.to_string().into())
+                    ConnectionEnd::Close(CloseCode::Policy, why.to_string().into())
                 }
-                Some(why) => End::Close(CloseCode::Again, why.to_string().into()),
-                None => End::Gone,
+                Some(why) => ConnectionEnd::Close(CloseCode::Again, why.to_string().into()),
+                None => ConnectionEnd::Gone,
             },
         }
     }
 
-    async fn take(&mut self, text: Bytes, room: Option<BodyPermit>) -> Result<(), End> {
+    async fn take(&mut self, text: Bytes, room: Option<BodyPermit>) -> Result<(), ConnectionEnd> {
         let (client, began) = (Arc::clone(&self.client), Instant::now());
         let session = self.session.as_ref().map(|session| session.id.clone());
-        let message = match Arrived::read(&client, began, &text, session.as_ref(), room) {
+        let message = match ArrivedMessage::read(&client, began, &text, session.as_ref(), room) {
             Ok(message) => message,
             Err(refused) => return self.write(client.refusal(&refused, began)).await,
         };
@@ -99,7 +104,7 @@ impl Connection {
         self.say(said.unwrap_or(Ok(None))?).await
     }
 
-    async fn open(&mut self, message: Arrived) -> Result<(), End> {
+    async fn open(&mut self, message: ArrivedMessage) -> Result<(), ConnectionEnd> {
         let (client, began) = (Arc::clone(&self.client), message.began);
         let said = match open(&client, message).await {
             Ok((session, greeting)) => {
@@ -116,7 +121,7 @@ impl Connection {
     }
 }
 
-pub(super) struct Arrived {
+pub(super) struct ArrivedMessage {
     began: Instant,
     body: Body,
     incoming: Incoming,
@@ -124,7 +129,7 @@ pub(super) struct Arrived {
     trace: Option<TraceContext>,
 }
 
-impl Arrived {
+impl ArrivedMessage {
     pub(super) const fn asks(&self) -> bool {
         !matches!(
             self.body,
@@ -134,18 +139,18 @@ impl Arrived {
 
     /// Parses even a message that the limits refuse, so that the error names the request's id.
     pub(super) fn read(
-        client: &Client,
+        client: &SocketClient,
         began: Instant,
         text: &Bytes,
         session: Option<&SessionId>,
         room: Option<BodyPermit>,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, RefusedMessage> {
         let mut visit = client.visit(None);
         let limits = &client.edge.config.limits;
         let mut permit = RequestPermit::admit(&client.edge.load, &client.principal, limits)
             .map_err(|why| {
                 let id = visit.parse(text).ok().and_then(|body| body.request_id());
-                Refused::of(id, why)
+                RefusedMessage::of(id, why)
             })?;
         permit.room = room;
         let (incoming, body) = Incoming::begin(&mut visit, began, text, session, &mut permit)?;
@@ -160,8 +165,11 @@ impl Arrived {
     }
 }
 
-async fn open(client: &Client, message: Arrived) -> Result<(Session, Bytes), Refused> {
-    let Arrived {
+async fn open(
+    client: &SocketClient,
+    message: ArrivedMessage,
+) -> Result<(SocketSession, Bytes), RefusedMessage> {
+    let ArrivedMessage {
         mut body,
         incoming,
         mut permit,
@@ -184,13 +192,17 @@ async fn open(client: &Client, message: Arrived) -> Result<(Session, Bytes), Ref
         let events = client.edge.gateway.listen(&to, None).await?;
         let streams = client.edge.load.single_streams();
         let single = ending.map(|ending| (streams.begin(&id, events.cursor), ending));
-        Ok((Session { id, events, single }, greeting))
+        Ok((SocketSession { id, events, single }, greeting))
     };
     incoming.end(opening.in_trace(visit.trace.as_ref()).await)
 }
 
-pub(super) async fn hand_over(client: Arc<Client>, session: SessionId, message: Arrived) -> Said {
-    let Arrived {
+pub(super) async fn hand_over(
+    client: Arc<SocketClient>,
+    session: SessionId,
+    message: ArrivedMessage,
+) -> HandOverAnswer {
+    let ArrivedMessage {
         began,
         mut body,
         incoming,
@@ -204,11 +216,11 @@ pub(super) async fn hand_over(client: Arc<Client>, session: SessionId, message: 
         let handing_over = legacy::hand_over_held(&visit, session, body, &mut permit, form);
         let (handed, delivered, _places) = handing_over.await?;
         let text = match handed.write(delivered) {
-            Written::Nothing => None,
-            Written::Text(text) => Some(text),
+            WrittenAnswer::Nothing => None,
+            WrittenAnswer::Text(text) => Some(text),
             // The call continues. Its client reads the result by the transport with which it opened the
             // session.
-            Written::Stream(_) => return Ok(Err(OTHERWISE)),
+            WrittenAnswer::Stream(_) => return Ok(Err(OTHERWISE)),
         };
         if let Some(record) = &permit.record {
             record.answered(text.as_deref().unwrap_or_default());

@@ -7,13 +7,13 @@ use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-use super::connection::{Connection, PIECE};
-use super::end::{AWAY, End, MOVED, NOT_TEXT, OVER, UNREAD};
+use super::connection::{PIECE, SocketConnection};
+use super::end::{AWAY, ConnectionEnd, MOVED, NOT_TEXT, OVER, UNREAD};
 
 const EVENT_MEMBER: &str = "mcpEventId";
 
-impl Connection {
-    pub(super) async fn tell(&mut self, item: Option<StreamItem>) -> Result<(), End> {
+impl SocketConnection {
+    pub(super) async fn tell(&mut self, item: Option<StreamItem>) -> Result<(), ConnectionEnd> {
         match item {
             Some(StreamItem::Event { id, data }) => {
                 if let Some(session) = &self.session {
@@ -48,7 +48,7 @@ impl Connection {
         }
     }
 
-    pub(super) async fn say(&mut self, text: Option<Bytes>) -> Result<(), End> {
+    pub(super) async fn say(&mut self, text: Option<Bytes>) -> Result<(), ConnectionEnd> {
         match text {
             Some(text) => self.write(text).await,
             None => Ok(()),
@@ -56,7 +56,7 @@ impl Connection {
     }
 
     /// Waits until the connection has taken the whole message.
-    pub(super) async fn write(&mut self, text: Bytes) -> Result<(), End> {
+    pub(super) async fn write(&mut self, text: Bytes) -> Result<(), ConnectionEnd> {
         let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
         metrics()
             .http
@@ -68,7 +68,7 @@ impl Connection {
             }
             false => self.write_in_pieces(&text).await,
         };
-        written.map_err(|_| End::Gone)
+        written.map_err(|_| ConnectionEnd::Gone)
     }
 
     /// Writes in pieces, because the socket's buffer would keep the size of the largest frame.

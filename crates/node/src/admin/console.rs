@@ -29,7 +29,7 @@ pub use connect::ClientEndpoint;
 pub use tools::OperatorCalls;
 
 use crate::config::{Operator, Secret};
-use guard::Guard;
+use guard::OperatorGuard;
 
 const API: &str = "/console/api";
 
@@ -38,7 +38,7 @@ pub struct Console {
     fleet: Arc<Fleet>,
     calls: OperatorCalls,
     endpoint: ClientEndpoint,
-    guard: Arc<Guard>,
+    guard: Arc<OperatorGuard>,
 }
 
 impl Console {
@@ -55,7 +55,7 @@ impl Console {
         hosts: &[String],
     ) -> Self {
         let on_this_machine = listen.ip().is_loopback() && hosts.is_empty();
-        let guard = Arc::new(Guard::new(token, operators, on_this_machine));
+        let guard = Arc::new(OperatorGuard::new(token, operators, on_this_machine));
         Self {
             fleet,
             calls,

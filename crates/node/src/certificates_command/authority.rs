@@ -10,7 +10,7 @@ use rustls_pki_types::pem::PemObject as _;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer as _;
 
-use super::standing::{self, Standing, Validity};
+use super::standing::{self, CertificatePeriod, CertificateStanding};
 use super::{CERTIFICATE, Files, ISSUED_BY, KEY};
 
 /// Ten years. Operators who want shorter lives use cert-manager or their own authority.
@@ -24,7 +24,7 @@ pub(super) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: Vec<u8>,
     der: CertificateDer<'static>,
-    validity: Validity,
+    validity: CertificatePeriod,
 }
 
 impl Authority {
@@ -70,7 +70,7 @@ impl Authority {
         if !parsed.is_ca() {
             bail!("{CERTIFICATE} may not issue certificates: it is no CA");
         }
-        let validity = Validity::of(&parsed);
+        let validity = CertificatePeriod::of(&parsed);
         if validity.ends <= SystemTime::now() {
             bail!("{CERTIFICATE} has expired");
         }
@@ -88,7 +88,11 @@ impl Authority {
 
     /// # Errors
     /// If the files are a sound certificate for other names.
-    pub(super) fn standing(&self, files: &Files, names: &[String]) -> anyhow::Result<Standing> {
+    pub(super) fn standing(
+        &self,
+        files: &Files,
+        names: &[String],
+    ) -> anyhow::Result<CertificateStanding> {
         standing::of(files, names, &self.der)
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::{CERTIFICATE, Files, Found, ISSUED_BY, KEY};
+use super::{CERTIFICATE, Files, FoundCertificate, ISSUED_BY, KEY};
 
 /// Only the user may read the files, because anyone who has them may join the cluster.
 const FILE_MODE: u32 = 0o600;
@@ -41,10 +41,10 @@ impl Directory {
         self.path.join(certificate)
     }
 
-    pub(super) fn read(&self, certificate: &str) -> anyhow::Result<Found> {
+    pub(super) fn read(&self, certificate: &str) -> anyhow::Result<FoundCertificate> {
         let path = self.path(certificate);
         let files = files(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        Ok(Found {
+        Ok(FoundCertificate {
             files,
             version: None,
         })

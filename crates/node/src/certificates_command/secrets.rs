@@ -14,7 +14,7 @@ use reqwest::{Certificate, Client, RequestBuilder, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Files, Found};
+use super::{Files, FoundCertificate};
 use crate::cli;
 use crate::exit::Failure;
 
@@ -30,7 +30,7 @@ pub(super) struct Secrets {
 }
 
 #[derive(Deserialize)]
-struct Secret {
+struct KubeSecret {
     metadata: Metadata,
     #[serde(default)]
     data: Option<BTreeMap<String, String>>,
@@ -67,16 +67,17 @@ impl Secrets {
         format!("{}-{certificate}", self.prefix)
     }
 
-    pub(super) async fn read(&self, certificate: &str) -> anyhow::Result<Found> {
+    pub(super) async fn read(&self, certificate: &str) -> anyhow::Result<FoundCertificate> {
         let url = format!("{}/{}", self.url, self.name(certificate));
         let secret = self.send(certificate, self.client.get(url)).await?;
-        let secret: Secret = serde_json::from_slice(&secret).context("the answer is no Secret")?;
+        let secret: KubeSecret =
+            serde_json::from_slice(&secret).context("the answer is no Secret")?;
         let mut files = Files::new();
         for (name, content) in secret.data.unwrap_or_default() {
             let content = BASE64_STANDARD.decode(content);
             files.insert(name, content.context("the Secret holds no base64")?);
         }
-        Ok(Found {
+        Ok(FoundCertificate {
             files,
             version: Some(secret.metadata.resource_version),
         })
@@ -86,7 +87,7 @@ impl Secrets {
     pub(super) async fn write(
         &self,
         certificate: &str,
-        before: &Found,
+        before: &FoundCertificate,
         files: &Files,
     ) -> anyhow::Result<()> {
         let data: BTreeMap<&String, String> = files

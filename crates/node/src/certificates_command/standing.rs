@@ -16,18 +16,18 @@ use super::{CERTIFICATE, Files, ISSUED_BY, KEY};
 const LEAST_LEFT: u32 = 5;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum CertificateStanding {
     Missing,
     Right,
     Unusable(&'static str),
 }
 
-pub(super) struct Validity {
+pub(super) struct CertificatePeriod {
     begins: SystemTime,
     pub(super) ends: SystemTime,
 }
 
-impl Validity {
+impl CertificatePeriod {
     pub(super) fn of(certificate: &X509Certificate<'_>) -> Self {
         let at = |seconds: i64| {
             SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or_default())
@@ -57,34 +57,38 @@ pub(super) fn of(
     files: &Files,
     names: &[String],
     authority: &CertificateDer<'_>,
-) -> anyhow::Result<Standing> {
+) -> anyhow::Result<CertificateStanding> {
     let (pem, key) = match (files.get(CERTIFICATE), files.get(KEY)) {
-        (None, None) => return Ok(Standing::Missing),
+        (None, None) => return Ok(CertificateStanding::Missing),
         (Some(pem), Some(key)) => (pem, key),
-        _ => return Ok(Standing::Unusable("a file was missing")),
+        _ => return Ok(CertificateStanding::Unusable("a file was missing")),
     };
     let Ok(der) = CertificateDer::from_pem_slice(pem) else {
-        return Ok(Standing::Unusable("tls.crt held no certificate"));
+        return Ok(CertificateStanding::Unusable("tls.crt held no certificate"));
     };
     let Ok((_, certificate)) = X509Certificate::from_der(&der) else {
-        return Ok(Standing::Unusable("tls.crt held no certificate"));
+        return Ok(CertificateStanding::Unusable("tls.crt held no certificate"));
     };
     let Some(key) = str::from_utf8(key)
         .ok()
         .and_then(|pem| KeyPair::from_pem(pem).ok())
     else {
-        return Ok(Standing::Unusable("tls.key held no key"));
+        return Ok(CertificateStanding::Unusable("tls.key held no key"));
     };
     if !is_of(&key, &certificate) {
-        return Ok(Standing::Unusable(
+        return Ok(CertificateStanding::Unusable(
             "its key belonged to another certificate",
         ));
     }
-    if Validity::of(&certificate).is_nearly_over() {
-        return Ok(Standing::Unusable("less than a fifth of its life was left"));
+    if CertificatePeriod::of(&certificate).is_nearly_over() {
+        return Ok(CertificateStanding::Unusable(
+            "less than a fifth of its life was left",
+        ));
     }
     if !is_issued_by(&der, authority) {
-        return Ok(Standing::Unusable("another authority had issued it"));
+        return Ok(CertificateStanding::Unusable(
+            "another authority had issued it",
+        ));
     }
     let (has, wants) = (
         names_of(&certificate),
@@ -103,8 +107,10 @@ pub(super) fn of(
         .map(|pem| certificates(pem))
         .unwrap_or_default();
     match trusted.iter().any(|it| it == authority) {
-        true => Ok(Standing::Right),
-        false => Ok(Standing::Unusable("its ca.crt did not hold the authority")),
+        true => Ok(CertificateStanding::Right),
+        false => Ok(CertificateStanding::Unusable(
+            "its ca.crt did not hold the authority",
+        )),
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value as Schema;
 use toml::{Table, Value};
 
 use super::reference::{choices, is_table, member, variants};
-use super::setting_path::{SettingPath, Step};
+use super::setting_path::{PathStep, SettingPath};
 use suggestions::Suggestions;
 
 pub(super) use misfit::shown;
@@ -28,7 +28,7 @@ pub(super) enum Problem {
 }
 
 pub(super) fn of(schema: &Schema, table: &Table) -> Vec<Deviation> {
-    let mut walk = Walk {
+    let mut walk = DeviationWalk {
         suggestions: Suggestions::of(schema),
         found: Vec::new(),
     };
@@ -46,11 +46,11 @@ pub(super) fn droppable(schema: &Schema, path: &SettingPath) -> SettingPath {
         };
         let schema = plain_variant(schema).unwrap_or(schema);
         match step {
-            Step::Index(_) => {
+            PathStep::Index(_) => {
                 keep = depth + 1;
                 at = schema.get("items");
             }
-            Step::Key(key) => {
+            PathStep::Key(key) => {
                 let tagged = !is_table(schema) && variants(schema).into_iter().any(is_table);
                 if !tagged && !required(schema).any(|name| name == key) {
                     keep = depth + 1;
@@ -75,12 +75,12 @@ fn plain_variant(schema: &Schema) -> Option<&Schema> {
     }
 }
 
-struct Walk {
+struct DeviationWalk {
     suggestions: Suggestions,
     found: Vec<Deviation>,
 }
 
-impl Walk {
+impl DeviationWalk {
     fn add(&mut self, path: SettingPath, problem: Problem) {
         self.found.push(Deviation { path, problem });
     }

@@ -21,17 +21,17 @@ pub(super) struct SyntaxError {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct SettingPlace {
     pub(super) key: Position,
     pub(super) value: Position,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Places(BTreeMap<SettingPath, Place>);
+pub(super) struct SettingPlaces(BTreeMap<SettingPath, SettingPlace>);
 
-impl Places {
+impl SettingPlaces {
     /// Returns the nearest table or list above a missing setting.
-    pub(super) fn nearest(&self, path: &SettingPath) -> Option<Place> {
+    pub(super) fn nearest(&self, path: &SettingPath) -> Option<SettingPlace> {
         let steps = &path.0;
         let ends = (1..=steps.len()).rev();
         ends.map(|end| SettingPath(steps[..end].to_vec()))
@@ -42,8 +42,8 @@ impl Places {
 /// # Errors
 ///
 /// Returns all TOML errors.
-pub(super) fn read(text: &str) -> Result<(Table, Places), Vec<SyntaxError>> {
-    let lines = Lines::of(text);
+pub(super) fn read(text: &str) -> Result<(Table, SettingPlaces), Vec<SyntaxError>> {
+    let lines = TextLines::of(text);
     // The error's own text quotes the line, which may contain a secret.
     let error = |error: &toml::de::Error| SyntaxError {
         position: lines.position(error.span().map_or(0, |span| span.start)),
@@ -54,7 +54,7 @@ pub(super) fn read(text: &str) -> Result<(Table, Places), Vec<SyntaxError>> {
         return Err(errors.iter().map(error).collect());
     }
     let table: Table = text.parse().map_err(|wrong| vec![error(&wrong)])?;
-    let mut places = Places::default();
+    let mut places = SettingPlaces::default();
     note_table(
         &mut places,
         &SettingPath::default(),
@@ -76,10 +76,15 @@ fn in_plain_words(reason: &str) -> String {
     }
 }
 
-fn note_table(places: &mut Places, at: &SettingPath, table: &DeTable<'_>, lines: &Lines<'_>) {
+fn note_table(
+    places: &mut SettingPlaces,
+    at: &SettingPath,
+    table: &DeTable<'_>,
+    lines: &TextLines<'_>,
+) {
     for (key, value) in table {
         let at = at.key(key.get_ref());
-        let place = Place {
+        let place = SettingPlace {
             key: lines.position(key.span().start),
             value: lines.position(value.span().start),
         };
@@ -88,14 +93,14 @@ fn note_table(places: &mut Places, at: &SettingPath, table: &DeTable<'_>, lines:
     }
 }
 
-fn note(places: &mut Places, at: &SettingPath, value: &DeValue<'_>, lines: &Lines<'_>) {
+fn note(places: &mut SettingPlaces, at: &SettingPath, value: &DeValue<'_>, lines: &TextLines<'_>) {
     match value {
         DeValue::Table(table) => note_table(places, at, table, lines),
         DeValue::Array(items) => {
             for (index, item) in items.iter().enumerate() {
                 let at = at.index(index);
                 let position = lines.position(item.span().start);
-                let place = Place {
+                let place = SettingPlace {
                     key: position,
                     value: position,
                 };
@@ -107,12 +112,12 @@ fn note(places: &mut Places, at: &SettingPath, value: &DeValue<'_>, lines: &Line
     }
 }
 
-struct Lines<'a> {
+struct TextLines<'a> {
     text: &'a str,
     begins: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> TextLines<'a> {
     fn of(text: &'a str) -> Self {
         let ends = text.match_indices('\n').map(|(at, _)| at + 1);
         Self {

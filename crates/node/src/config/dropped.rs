@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toml::Value;
 
-use super::setting_path::{SettingPath, Step};
+use super::setting_path::{PathStep, SettingPath};
 
 /// Paths refer to the original configuration, although removal shifts the items of a list.
 #[derive(Default)]
@@ -20,8 +20,8 @@ impl Dropped {
         let mut here = SettingPath::default();
         for step in parents {
             let next = match step {
-                Step::Key(key) => at.get_mut(key.as_str()),
-                Step::Index(index) => self.now(&here, *index).and_then(|now| at.get_mut(now)),
+                PathStep::Key(key) => at.get_mut(key.as_str()),
+                PathStep::Index(index) => self.now(&here, *index).and_then(|now| at.get_mut(now)),
             };
             let Some(next) = next else {
                 return false;
@@ -30,8 +30,8 @@ impl Dropped {
             here.0.push(step.clone());
         }
         match (at, last) {
-            (Value::Table(table), Step::Key(key)) => table.remove(key).is_some(),
-            (Value::Array(items), Step::Index(index)) => match self.now(&here, *index) {
+            (Value::Table(table), PathStep::Key(key)) => table.remove(key).is_some(),
+            (Value::Array(items), PathStep::Index(index)) => match self.now(&here, *index) {
                 Some(now) if now < items.len() => {
                     items.remove(now);
                     self.0.entry(here).or_default().insert(*index);
@@ -52,10 +52,10 @@ impl Dropped {
         let mut before = SettingPath::default();
         for step in &path.0 {
             let step = match step {
-                Step::Key(key) => Step::Key(key.clone()),
-                Step::Index(now) => {
+                PathStep::Key(key) => PathStep::Key(key.clone()),
+                PathStep::Index(now) => {
                     let gone = self.0.get(&before).into_iter().flatten();
-                    Step::Index(gone.fold(*now, |at, gone| at + usize::from(*gone <= at)))
+                    PathStep::Index(gone.fold(*now, |at, gone| at + usize::from(*gone <= at)))
                 }
             };
             before.0.push(step);

@@ -12,7 +12,7 @@ use crate::given;
 /// Finds files and programs that this machine lacks. They may be missing where an operator only checks a configuration.
 /// A process that needs one fails to start, or retries.
 pub(super) fn absent(settings: &Settings, layers: &Layers) -> Vec<Finding> {
-    let mut named = Named::default();
+    let mut named = NamedFiles::default();
     named.of_ports(settings);
     named.of_auth(settings);
     for (setting, file) in of_redis(settings) {
@@ -72,12 +72,12 @@ fn unreadable(file: &Path) -> Option<String> {
 }
 
 #[derive(Default)]
-struct Named {
+struct NamedFiles {
     files: Vec<(SettingPath, PathBuf)>,
     programs: Vec<(SettingPath, String)>,
 }
 
-impl Named {
+impl NamedFiles {
     fn add(&mut self, setting: impl Into<SettingPath>, file: Option<&Path>) {
         self.files
             .extend(file.map(|file| (setting.into(), file.to_owned())));

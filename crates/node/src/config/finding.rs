@@ -22,7 +22,7 @@ pub struct Finding {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct FindingReport<'a> {
     setting: &'a str,
     source: String,
     #[serde(flatten)]
@@ -76,7 +76,7 @@ impl fmt::Display for Finding {
 
 impl Serialize for Finding {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let report = Report {
+        let report = FindingReport {
             setting: &self.setting,
             source: self.origin.to_string(),
             position: self.position,

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use super::document::{Place, Places};
-use super::setting_path::{SettingPath, Step};
+use super::document::{SettingPlace, SettingPlaces};
+use super::setting_path::{PathStep, SettingPath};
 
 /// The source of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,11 +40,11 @@ impl fmt::Display for Source {
 pub(super) struct Layers {
     merged: Table,
     origin: BTreeMap<Vec<String>, Source>,
-    places: Places,
+    places: SettingPlaces,
 }
 
 impl Layers {
-    pub(super) fn apply_file(&mut self, table: Table, places: Places, file: &Path) {
+    pub(super) fn apply_file(&mut self, table: Table, places: SettingPlaces, file: &Path) {
         let source = Source::File(file.to_owned());
         for (key, value) in table {
             self.set(&[key], value, &source);
@@ -90,7 +90,7 @@ impl Layers {
     }
 
     /// Takes the nearest set ancestor if `path` is not set by `origin`.
-    pub(super) fn place_of(&self, path: &SettingPath, origin: &Source) -> Option<Place> {
+    pub(super) fn place_of(&self, path: &SettingPath, origin: &Source) -> Option<SettingPlace> {
         match origin {
             Source::File(_) => self.places.nearest(path),
             _ => None,
@@ -99,13 +99,13 @@ impl Layers {
 
     pub(super) fn value_at(&self, path: &SettingPath) -> Option<&Value> {
         let (first, rest) = path.0.split_first()?;
-        let Step::Key(key) = first else {
+        let PathStep::Key(key) = first else {
             return None;
         };
         rest.iter()
             .try_fold(self.merged.get(key)?, |value, step| match step {
-                Step::Key(key) => value.get(key),
-                Step::Index(index) => value.get(*index),
+                PathStep::Key(key) => value.get(key),
+                PathStep::Index(index) => value.get(*index),
             })
     }
 

@@ -7,7 +7,7 @@ use shoal_ports::QuotaConfig;
 
 use super::finding::Finding;
 use super::layers::Layers;
-use super::setting_path::{SettingPath, Step};
+use super::setting_path::{PathStep, SettingPath};
 use super::{AuthMode, Backend, Pool, Role, Settings};
 
 mod auth;
@@ -18,7 +18,7 @@ mod server;
 
 /// Skips rules about `misread` tables, whose mistakes may break the rules.
 pub(super) fn check(settings: &Settings, misread: &BTreeSet<&str>) -> Vec<BrokenRule> {
-    let rules: [(&[&str], Rule); 23] = [
+    let rules: [(&[&str], SettingRule); 23] = [
         (&["node", "cluster"], cluster::roles),
         (&["cluster"], cluster::cluster),
         (&["server", "cluster"], tls),
@@ -52,7 +52,7 @@ pub(super) fn check(settings: &Settings, misread: &BTreeSet<&str>) -> Vec<Broken
     broken.0
 }
 
-type Rule = fn(&Settings, &mut Broken);
+type SettingRule = fn(&Settings, &mut Broken);
 
 #[derive(Default)]
 struct Broken(Vec<BrokenRule>);
@@ -75,7 +75,7 @@ impl BrokenRule {
     /// A rule on `pools.<name>` itself concerns only the pool's name.
     pub(super) fn may_follow_from(&self, mistake: &SettingPath) -> bool {
         let keys = self.setting.0.iter();
-        let keys = keys.filter(|step| matches!(step, Step::Key(_)));
+        let keys = keys.filter(|step| matches!(step, PathStep::Key(_)));
         keys.count() > 2 && mistake.is_within(&self.setting)
     }
 

@@ -3,14 +3,14 @@ use std::fmt;
 use serde_path_to_error::Segment;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Step {
+pub(super) enum PathStep {
     Key(String),
     /// A position in a list, from 0.
     Index(usize),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct SettingPath(pub(super) Vec<Step>);
+pub(super) struct SettingPath(pub(super) Vec<PathStep>);
 
 impl SettingPath {
     /// Parses bare keys such as `auth.tokens[1].name`. Parts that are no position are keys.
@@ -18,29 +18,29 @@ impl SettingPath {
         let mut steps = Vec::new();
         for part in text.split('.') {
             let (key, positions) = part.split_at(part.find('[').unwrap_or(part.len()));
-            steps.push(Step::Key(key.to_owned()));
+            steps.push(PathStep::Key(key.to_owned()));
             let positions = positions.split(['[', ']']).filter_map(|it| it.parse().ok());
-            steps.extend(positions.map(Step::Index));
+            steps.extend(positions.map(PathStep::Index));
         }
         Self(steps)
     }
 
     pub(super) fn of_keys(keys: &[String]) -> Self {
-        Self(keys.iter().cloned().map(Step::Key).collect())
+        Self(keys.iter().cloned().map(PathStep::Key).collect())
     }
 
     pub(super) fn of_error(path: &serde_path_to_error::Path) -> Self {
         let steps = path.iter().map_while(|segment| match segment {
-            Segment::Map { key } => Some(Step::Key(key.clone())),
-            Segment::Enum { variant } => Some(Step::Key(variant.clone())),
-            Segment::Seq { index } => Some(Step::Index(*index)),
+            Segment::Map { key } => Some(PathStep::Key(key.clone())),
+            Segment::Enum { variant } => Some(PathStep::Key(variant.clone())),
+            Segment::Seq { index } => Some(PathStep::Index(*index)),
             Segment::Unknown => None,
         });
         Self(steps.collect())
     }
 
     pub(super) fn key(&self, key: &str) -> Self {
-        self.with(Step::Key(key.to_owned()))
+        self.with(PathStep::Key(key.to_owned()))
     }
 
     /// The member may be several steps below.
@@ -61,10 +61,10 @@ impl SettingPath {
     }
 
     pub(super) fn index(&self, index: usize) -> Self {
-        self.with(Step::Index(index))
+        self.with(PathStep::Index(index))
     }
 
-    fn with(&self, step: Step) -> Self {
+    fn with(&self, step: PathStep) -> Self {
         let mut steps = self.0.clone();
         steps.push(step);
         Self(steps)
@@ -73,15 +73,15 @@ impl SettingPath {
     /// The first list comes from one source as a whole.
     pub(super) fn keys(&self) -> Vec<String> {
         let keys = self.0.iter().map_while(|step| match step {
-            Step::Key(key) => Some(key.clone()),
-            Step::Index(_) => None,
+            PathStep::Key(key) => Some(key.clone()),
+            PathStep::Index(_) => None,
         });
         keys.collect()
     }
 
     pub(super) fn table(&self) -> Option<&str> {
         match self.0.first() {
-            Some(Step::Key(key)) => Some(key),
+            Some(PathStep::Key(key)) => Some(key),
             _ => None,
         }
     }
@@ -104,14 +104,14 @@ impl fmt::Display for SettingPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, step) in self.0.iter().enumerate() {
             match step {
-                Step::Key(key) => {
+                PathStep::Key(key) => {
                     f.write_str(if at == 0 { "" } else { "." })?;
                     match is_bare(key) {
                         true => f.write_str(key)?,
                         false => write!(f, "{}", toml::Value::from(key.as_str()))?,
                     }
                 }
-                Step::Index(index) => write!(f, "[{index}]")?,
+                PathStep::Index(index) => write!(f, "[{index}]")?,
             }
         }
         Ok(())

@@ -7,7 +7,7 @@ use super::layers::Layers;
 use super::{AuthMode, Pool, Role, Settings};
 
 pub(super) fn of(settings: &Settings, layers: &Layers) -> Vec<Finding> {
-    let rules: [(&str, Rule); 10] = [
+    let rules: [(&str, WarningRule); 10] = [
         ("server.listen", anonymous),
         ("server.allowed_origins", any_origin),
         ("server.allowed_hosts", any_host),
@@ -26,7 +26,7 @@ pub(super) fn of(settings: &Settings, layers: &Layers) -> Vec<Finding> {
     warned.collect()
 }
 
-type Rule = fn(&Settings) -> Option<String>;
+type WarningRule = fn(&Settings) -> Option<String>;
 
 /// With open origins, any page in a caller's browser could act as the caller.
 fn any_origin(settings: &Settings) -> Option<String> {

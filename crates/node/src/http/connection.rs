@@ -27,11 +27,11 @@ use tokio::time::{sleep, timeout};
 use super::ending::{Ending, Idling};
 use super::refusal::HeadLimits;
 use super::secure::HttpTls;
-use super::socket::Socket;
+use super::socket::HttpSocket;
 use super::stream::WatchedStream;
-use super::streams::{self, Streams};
+use super::streams::{self, HttpStreams};
 use super::upgraded::Upgraded;
-use super::wire::{Secured, Wire};
+use super::wire::{HttpWire, Secured};
 use super::{HttpLimits, LAST_REQUEST, RequestService};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -59,7 +59,7 @@ struct Http2 {
 }
 
 impl Http2 {
-    fn builder(&self, streams: Streams) -> http2::Builder<Streams> {
+    fn builder(&self, streams: HttpStreams) -> http2::Builder<HttpStreams> {
         let mut http2 = http2::Builder::new(streams);
         http2
             .timer(TokioTimer::new())
@@ -129,7 +129,7 @@ impl<S: RequestService> Protocols<S> {
         let ended = if http2 {
             // An HTTP/2 connection does not count as idle from here on, because its end by `GOAWAY` loses no request.
             drop(idling);
-            let streams = Streams::new(self.write_timeout, writing.clone());
+            let streams = HttpStreams::new(self.write_timeout, writing.clone());
             let service = service_fn(|request| {
                 let (service, peer) = (self.service.clone(), Arc::clone(&connection.peer));
                 streams::answer(request, async move |request, writing| {
@@ -165,23 +165,23 @@ impl<S: RequestService> Protocols<S> {
     }
 
     /// `None` if the first bytes are late, or the connection or its TLS handshake fails.
-    async fn open(&self, stream: TcpStream, writing: &Writing) -> Option<(bool, Wire)> {
-        let socket = |stream| Socket::new(stream, writing.clone(), self.write_timeout);
+    async fn open(&self, stream: TcpStream, writing: &Writing) -> Option<(bool, HttpWire)> {
+        let socket = |stream| HttpSocket::new(stream, writing.clone(), self.write_timeout);
         let Some(tls) = &self.tls else {
             let opened = timeout(self.header_timeout, opens_with_preface(&stream));
             let http2 = opened.await.ok()?.ok()?;
-            return Some((http2, Wire::Plain(socket(stream))));
+            return Some((http2, HttpWire::Plain(socket(stream))));
         };
         // Boxed, because otherwise connections without TLS would reserve room for the handshake.
         let mut stream = Box::pin(tls.accept(stream, socket)).await?;
         let opened = timeout(self.header_timeout, read_opening(&mut stream));
         let (http2, read) = opened.await.ok()?.ok()?;
-        Some((http2, Wire::Secured(Box::new(Secured { stream, read }))))
+        Some((http2, HttpWire::Secured(Box::new(Secured { stream, read }))))
     }
 
     async fn serve_http1(
         &self,
-        stream: Wire,
+        stream: HttpWire,
         connection: &Connection,
         idling: Idling,
         ending: &Ending,

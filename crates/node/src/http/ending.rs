@@ -15,7 +15,7 @@ use hyper_util::server::graceful::GracefulConnection;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::stream::Seen;
+use super::stream::RequestProgress;
 
 /// Clones share the state.
 #[derive(Clone, Debug, Default)]
@@ -106,7 +106,7 @@ impl Ending {
 pub(super) struct Idling(Ending);
 
 impl Idling {
-    pub(super) fn requests(self, seen: Arc<Seen>) -> Requests {
+    pub(super) fn requests(self, seen: Arc<RequestProgress>) -> Requests {
         Requests(Arc::new(OneConnection { idling: self, seen }))
     }
 }
@@ -123,7 +123,7 @@ pub(super) struct Requests(Arc<OneConnection>);
 #[derive(Debug)]
 struct OneConnection {
     idling: Idling,
-    seen: Arc<Seen>,
+    seen: Arc<RequestProgress>,
 }
 
 impl Requests {

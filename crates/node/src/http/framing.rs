@@ -11,7 +11,7 @@ const LENGTH: &[u8] = b"content-length";
 const CODING: &[u8] = b"transfer-encoding";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum FramingFault {
     BareLineFeed,
     LengthAndCoding,
     LengthTwice,
@@ -23,14 +23,14 @@ pub(super) enum Fault {
 
 #[derive(Debug, Default)]
 pub(super) struct Framing {
-    next: Next,
+    next: NextPart,
     head: Head,
     heads: u64,
-    line: Line,
+    line: HeadLine,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-enum Next {
+enum NextPart {
     #[default]
     Head,
     Body(u64),
@@ -51,27 +51,27 @@ struct Head {
 }
 
 #[derive(Debug, Default)]
-struct Line {
+struct HeadLine {
     kept: Vec<u8>,
     last: Option<u8>,
 }
 
 impl Framing {
     /// Returns a fault with the number of its request, counted from 0.
-    pub(super) fn read(&mut self, mut bytes: &[u8]) -> Option<(u64, Fault)> {
+    pub(super) fn read(&mut self, mut bytes: &[u8]) -> Option<(u64, FramingFault)> {
         while !bytes.is_empty() {
             bytes = match self.next {
-                Next::Unclear => return None,
-                Next::Body(left) => self.skip(bytes, left, Next::Body, Next::Head),
-                Next::Chunk(left) => self.skip(bytes, left, Next::Chunk, Next::Size),
-                Next::Head | Next::Size | Next::Trailer => {
+                NextPart::Unclear => return None,
+                NextPart::Body(left) => self.skip(bytes, left, NextPart::Body, NextPart::Head),
+                NextPart::Chunk(left) => self.skip(bytes, left, NextPart::Chunk, NextPart::Size),
+                NextPart::Head | NextPart::Size | NextPart::Trailer => {
                     let Some(end) = memchr(b'\n', bytes) else {
                         self.line.keep(bytes);
                         return None;
                     };
                     let at = self.heads;
                     if let Some(fault) = self.line(&bytes[..end]) {
-                        self.next = Next::Unclear;
+                        self.next = NextPart::Unclear;
                         return Some((at, fault));
                     }
                     &bytes[end + 1..]
@@ -82,19 +82,19 @@ impl Framing {
     }
 
     pub(super) fn is_amid(&self) -> bool {
-        !matches!(self.next, Next::Head) || self.head.begun || self.line.last.is_some()
+        !matches!(self.next, NextPart::Head) || self.head.begun || self.line.last.is_some()
     }
 
     pub(super) fn is_in_head(&self) -> bool {
-        matches!(self.next, Next::Head) && self.is_amid()
+        matches!(self.next, NextPart::Head) && self.is_amid()
     }
 
     fn skip<'b>(
         &mut self,
         bytes: &'b [u8],
         left: u64,
-        same: fn(u64) -> Next,
-        then: Next,
+        same: fn(u64) -> NextPart,
+        then: NextPart,
     ) -> &'b [u8] {
         let skipped = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
         self.next = match left - skipped as u64 {
@@ -105,7 +105,7 @@ impl Framing {
     }
 
     /// `end` is the line's last part, without the LF.
-    fn line(&mut self, end: &[u8]) -> Option<Fault> {
+    fn line(&mut self, end: &[u8]) -> Option<FramingFault> {
         if self.line.last.is_none() {
             let kept = &end[..end.len().min(KEPT)];
             return self.whole_line(kept, end.last() == Some(&b'\r'));
@@ -118,10 +118,10 @@ impl Framing {
         fault
     }
 
-    fn whole_line(&mut self, line: &[u8], whole_end: bool) -> Option<Fault> {
+    fn whole_line(&mut self, line: &[u8], whole_end: bool) -> Option<FramingFault> {
         let is_empty = line.is_empty() || line == b"\r";
         match self.next {
-            Next::Head => {
+            NextPart::Head => {
                 self.head.bare |= !whole_end;
                 if !is_empty {
                     self.head.line(line);
@@ -130,30 +130,30 @@ impl Framing {
                 }
                 None
             }
-            Next::Size => match chunk_size(line).filter(|_| whole_end) {
-                Some(0) => self.then(Next::Trailer),
-                Some(size) => self.then(Next::Chunk(size.saturating_add(2))),
-                None => Some(Fault::Unclear),
+            NextPart::Size => match chunk_size(line).filter(|_| whole_end) {
+                Some(0) => self.then(NextPart::Trailer),
+                Some(size) => self.then(NextPart::Chunk(size.saturating_add(2))),
+                None => Some(FramingFault::Unclear),
             },
-            Next::Trailer if !whole_end => Some(Fault::Unclear),
-            Next::Trailer if is_empty => self.then(Next::Head),
-            Next::Trailer | Next::Body(_) | Next::Chunk(_) | Next::Unclear => None,
+            NextPart::Trailer if !whole_end => Some(FramingFault::Unclear),
+            NextPart::Trailer if is_empty => self.then(NextPart::Head),
+            NextPart::Trailer | NextPart::Body(_) | NextPart::Chunk(_) | NextPart::Unclear => None,
         }
     }
 
-    fn then(&mut self, next: Next) -> Option<Fault> {
+    fn then(&mut self, next: NextPart) -> Option<FramingFault> {
         self.next = next;
         None
     }
 
-    fn end_head(&mut self) -> Option<Fault> {
+    fn end_head(&mut self) -> Option<FramingFault> {
         let head = std::mem::take(&mut self.head);
         let fault = head.fault();
         self.heads += 1;
         self.next = match head.length {
-            _ if head.codings > 0 => Next::Size,
-            Some(length) if length > 0 => Next::Body(length),
-            _ => Next::Head,
+            _ if head.codings > 0 => NextPart::Size,
+            Some(length) if length > 0 => NextPart::Body(length),
+            _ => NextPart::Head,
         };
         fault
     }
@@ -183,30 +183,30 @@ impl Head {
         }
     }
 
-    fn fault(&self) -> Option<Fault> {
+    fn fault(&self) -> Option<FramingFault> {
         match self {
-            Self { bare: true, .. } => Some(Fault::BareLineFeed),
+            Self { bare: true, .. } => Some(FramingFault::BareLineFeed),
             Self {
                 lengths, codings, ..
-            } if *lengths > 0 && *codings > 0 => Some(Fault::LengthAndCoding),
-            Self { lengths: 2.., .. } => Some(Fault::LengthTwice),
-            Self { codings: 2.., .. } => Some(Fault::CodingTwice),
+            } if *lengths > 0 && *codings > 0 => Some(FramingFault::LengthAndCoding),
+            Self { lengths: 2.., .. } => Some(FramingFault::LengthTwice),
+            Self { codings: 2.., .. } => Some(FramingFault::CodingTwice),
             Self {
                 unknown_coding: true,
                 ..
-            } => Some(Fault::UnknownCoding),
+            } => Some(FramingFault::UnknownCoding),
             // The length is no number, or its line is longer than [`KEPT`].
             Self {
                 lengths: 1,
                 length: None,
                 ..
-            } => Some(Fault::Unclear),
+            } => Some(FramingFault::Unclear),
             _ => None,
         }
     }
 }
 
-impl Line {
+impl HeadLine {
     fn keep(&mut self, bytes: &[u8]) {
         let room = KEPT.saturating_sub(self.kept.len());
         self.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);

@@ -1,4 +1,4 @@
-use super::framing::{Fault, Framing};
+use super::framing::{Framing, FramingFault};
 
 pub(crate) fn framing(data: &[u8]) {
     let Some((&cut, bytes)) = data.split_first() else {
@@ -8,7 +8,7 @@ pub(crate) fn framing(data: &[u8]) {
     assert_eq!(fault(bytes, bytes.len().max(1)), fault(bytes, size));
 }
 
-fn fault(bytes: &[u8], size: usize) -> (Option<(u64, Fault)>, bool) {
+fn fault(bytes: &[u8], size: usize) -> (Option<(u64, FramingFault)>, bool) {
     let mut framing = Framing::default();
     let mut pieces = bytes.chunks(size);
     let fault = pieces.find_map(|piece| framing.read(piece));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::AsyncWrite as _;
 use tokio::time::{Sleep, sleep};
 
-use super::wire::Wire;
+use super::wire::HttpWire;
 
 const INTERIM: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// How long to wait before an interim response, because most answers come earlier.
@@ -34,7 +34,7 @@ impl HalfClosed {
     /// Becomes ready when the client is gone. Before the answer has begun, may send an interim response to find out.
     pub(super) fn poll_gone(
         &mut self,
-        wire: &mut Wire,
+        wire: &mut HttpWire,
         has_begun: bool,
         cx: &mut Context<'_>,
     ) -> Poll<()> {

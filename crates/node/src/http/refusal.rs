@@ -8,13 +8,13 @@ use shoal_protocol::{RpcError, code, error_response_without_id};
 use shoal_telemetry::metrics::{RefusalReason, metrics};
 
 use super::HttpLimits;
-use super::framing::Fault;
+use super::framing::FramingFault;
 
 const TARGET_BYTES: usize = 65_534;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    Fault(Fault),
+    Fault(FramingFault),
     Malformed,
     TargetTooLong,
     NoTls,
@@ -48,7 +48,7 @@ impl Refusal {
 
     fn status(self) -> StatusCode {
         match self {
-            Self::Fault(Fault::UnknownCoding) => StatusCode::NOT_IMPLEMENTED,
+            Self::Fault(FramingFault::UnknownCoding) => StatusCode::NOT_IMPLEMENTED,
             Self::Fault(_) | Self::Malformed | Self::NoTls => StatusCode::BAD_REQUEST,
             Self::TargetTooLong => StatusCode::URI_TOO_LONG,
             Self::HeadTooLarge { .. } => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
@@ -120,18 +120,20 @@ impl HeadLimits {
     }
 }
 
-fn said_of(fault: Fault) -> &'static str {
+fn said_of(fault: FramingFault) -> &'static str {
     match fault {
-        Fault::BareLineFeed => "a line of the request's head ends in LF alone; end each in CR LF",
-        Fault::LengthAndCoding => {
+        FramingFault::BareLineFeed => {
+            "a line of the request's head ends in LF alone; end each in CR LF"
+        }
+        FramingFault::LengthAndCoding => {
             "Content-Length and Transfer-Encoding exclude each other; send one of them"
         }
-        Fault::LengthTwice => "the header content-length is there twice; send it once",
-        Fault::CodingTwice => "the header transfer-encoding is there twice; send it once",
-        Fault::UnknownCoding => {
+        FramingFault::LengthTwice => "the header content-length is there twice; send it once",
+        FramingFault::CodingTwice => "the header transfer-encoding is there twice; send it once",
+        FramingFault::UnknownCoding => {
             "the body has another transfer coding than chunked; send it without"
         }
-        Fault::Unclear => {
+        FramingFault::Unclear => {
             "where the request begins or its body ends is in doubt; send it on a new connection"
         }
     }

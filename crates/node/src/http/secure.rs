@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
 
 use super::refusal::Refusal;
-use super::socket::Socket;
+use super::socket::HttpSocket;
 
 /// A TLS handshake begins with this byte, HTTP with a letter.
 const HANDSHAKE: u8 = 0x16;
@@ -41,8 +41,8 @@ impl HttpTls {
     pub(super) async fn accept(
         &self,
         stream: TcpStream,
-        socket: impl FnOnce(TcpStream) -> Socket,
-    ) -> Option<TlsStream<Socket>> {
+        socket: impl FnOnce(TcpStream) -> HttpSocket,
+    ) -> Option<TlsStream<HttpSocket>> {
         let greeted = timeout(self.within, async {
             // Takes a permit only after the first byte, because balancers open connections that stay silent.
             let mut first = [0];
@@ -64,8 +64,8 @@ impl HttpTls {
         &self,
         first: u8,
         mut stream: TcpStream,
-        socket: impl FnOnce(TcpStream) -> Socket,
-    ) -> Option<TlsStream<Socket>> {
+        socket: impl FnOnce(TcpStream) -> HttpSocket,
+    ) -> Option<TlsStream<HttpSocket>> {
         if first.is_ascii_alphabetic() && first != HANDSHAKE {
             metrics()
                 .tls

@@ -17,14 +17,14 @@ use tokio::time::{Sleep, sleep};
 const UNSENT: u32 = 128 << 10;
 
 #[derive(Debug)]
-pub(super) struct Socket {
+pub(super) struct HttpSocket {
     stream: TcpStream,
     writing: Writing,
     patience: Duration,
     still: Option<Pin<Box<Sleep>>>,
 }
 
-impl Socket {
+impl HttpSocket {
     pub(super) fn new(stream: TcpStream, writing: Writing, patience: Duration) -> Self {
         #[cfg(target_os = "linux")]
         if let Err(error) = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT) {
@@ -63,7 +63,7 @@ impl Socket {
     }
 }
 
-impl AsyncRead for Socket {
+impl AsyncRead for HttpSocket {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -73,7 +73,7 @@ impl AsyncRead for Socket {
     }
 }
 
-impl AsyncWrite for Socket {
+impl AsyncWrite for HttpSocket {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

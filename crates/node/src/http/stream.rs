@@ -10,10 +10,10 @@ use http::Version;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::time::{Sleep, sleep, timeout};
 
-use super::framing::{Fault, Framing};
+use super::framing::{Framing, FramingFault};
 use super::half_closed::HalfClosed;
 use super::refusal::{HeadLimits, Refusal};
-use super::wire::Wire;
+use super::wire::HttpWire;
 
 /// How long, and how much, a client may send after an early answer. An earlier close would reset the connection and
 /// lose the answer.
@@ -23,9 +23,9 @@ const LINGER_BUFFER: usize = 8 << 10;
 
 #[derive(Debug)]
 pub(super) struct WatchedStream {
-    stream: Wire,
+    stream: HttpWire,
     framing: Framing,
-    seen: Arc<Seen>,
+    seen: Arc<RequestProgress>,
     limits: HeadLimits,
     head_within: Duration,
     head_timer: Option<Pin<Box<Sleep>>>,
@@ -37,15 +37,15 @@ pub(super) struct WatchedStream {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Seen {
-    fault: OnceLock<(u64, Fault)>,
+pub(super) struct RequestProgress {
+    fault: OnceLock<(u64, FramingFault)>,
     amid: AtomicBool,
     answering: AtomicBool,
     begun: AtomicBool,
     interim: AtomicBool,
 }
 
-impl Seen {
+impl RequestProgress {
     /// The first request has the number 0.
     pub(super) fn refusal(&self, request: u64) -> Option<Refusal> {
         let (at, fault) = self.fault.get()?;
@@ -87,11 +87,11 @@ impl Seen {
 
 impl WatchedStream {
     pub(super) fn new(
-        stream: Wire,
+        stream: HttpWire,
         limits: HeadLimits,
         head_within: Duration,
-    ) -> (Self, Arc<Seen>) {
-        let seen = Arc::<Seen>::default();
+    ) -> (Self, Arc<RequestProgress>) {
+        let seen = Arc::<RequestProgress>::default();
         let watched = Self {
             stream,
             framing: Framing::default(),
@@ -106,7 +106,7 @@ impl WatchedStream {
         (watched, seen)
     }
 
-    pub(super) fn into_wire(self) -> Wire {
+    pub(super) fn into_wire(self) -> HttpWire {
         self.stream
     }
 

@@ -54,12 +54,12 @@ impl UnsentBytes {
 }
 
 #[derive(Clone)]
-pub(super) struct Streams {
+pub(super) struct HttpStreams {
     patience: Duration,
     connection: Writing,
 }
 
-impl Streams {
+impl HttpStreams {
     pub(super) fn new(patience: Duration, connection: Writing) -> Self {
         Self {
             patience,
@@ -68,7 +68,7 @@ impl Streams {
     }
 }
 
-impl<F> Executor<F> for Streams
+impl<F> Executor<F> for HttpStreams
 where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -102,7 +102,7 @@ struct Driven<F> {
     stream: Option<Pin<Box<F>>>,
     unsent: Arc<UnsentBytes>,
     still: Option<Pin<Box<Sleep>>>,
-    of: Streams,
+    of: HttpStreams,
 }
 
 impl<F> Driven<F> {

@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::{Bound, HttpLimits, HttpServer};
+use super::{BoundHttp, HttpLimits, HttpServer};
 
 const SOON: Duration = Duration::from_secs(10);
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
@@ -50,7 +50,7 @@ fn serve_gated(limits: &HttpLimits) -> (std::net::SocketAddr, HttpServer, Gate) 
             "/stream",
             get(move || async move { stream(streaming.clone()) }),
         );
-    let bound = Bound::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let bound = BoundHttp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     (bound.address(), bound.serve(router, limits), gate)
 }
 

@@ -5,17 +5,17 @@ use std::task::{Context, Poll};
 use bytes::{Buf as _, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::wire::Wire;
+use super::wire::HttpWire;
 
 /// A connection that has left HTTP. The limit on stalled writes still applies.
 #[derive(Debug)]
 pub(super) struct Upgraded {
-    wire: Wire,
+    wire: HttpWire,
     read: Bytes,
 }
 
 impl Upgraded {
-    pub(super) fn new(wire: Wire, read: Bytes) -> Self {
+    pub(super) fn new(wire: HttpWire, read: Bytes) -> Self {
         Self { wire, read }
     }
 }

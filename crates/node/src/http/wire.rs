@@ -7,23 +7,23 @@ use shoal_ports::ClientCertificate;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
 
-use super::socket::Socket;
+use super::socket::HttpSocket;
 
 /// TLS wraps the socket and not the reverse, so that the socket sees the client's progress.
 #[derive(Debug)]
-pub(super) enum Wire {
-    Plain(Socket),
+pub(super) enum HttpWire {
+    Plain(HttpSocket),
     Secured(Box<Secured>),
 }
 
 /// `read` holds the bytes that revealed the protocol.
 #[derive(Debug)]
 pub(super) struct Secured {
-    pub(super) stream: TlsStream<Socket>,
+    pub(super) stream: TlsStream<HttpSocket>,
     pub(super) read: Bytes,
 }
 
-impl Wire {
+impl HttpWire {
     pub(super) fn is_broken(&self) -> bool {
         match self {
             Self::Plain(socket) => socket.is_broken(),
@@ -41,7 +41,7 @@ impl Wire {
     }
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for HttpWire {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -61,7 +61,7 @@ impl AsyncRead for Wire {
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for HttpWire {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

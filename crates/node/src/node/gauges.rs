@@ -3,14 +3,14 @@ use std::sync::Arc;
 use shoal_rpc::Tls;
 use shoal_telemetry::metrics::{self, CertificateValidity, Registration, TlsPort, metrics};
 
-use super::Watch;
+use super::NodeWatch;
 use crate::admin::Observed as _;
 use crate::config::Role;
 use crate::reload::ConfigurationState;
 use crate::storage::Storage;
 
 pub(super) fn observe(
-    watch: &Arc<Watch>,
+    watch: &Arc<NodeWatch>,
     configuration: &Arc<ConfigurationState>,
     storage: &Storage,
     tls: Option<Tls>,

@@ -2,7 +2,7 @@ use shoal_cluster::{Members, RoutedGateway};
 use shoal_session::Sessions;
 
 /// Membership in the cluster, and the way to legacy sessions.
-pub(crate) struct Membership {
+pub(crate) struct ClusterMembership {
     pub(crate) members: Members,
     pub(crate) gateway: RoutedGateway,
     pub(crate) sessions: Option<Sessions>,

@@ -26,7 +26,7 @@ pub(super) struct PeerCheck {
     asked: AtomicBool,
 }
 
-pub(super) enum Verdict {
+pub(super) enum PeerVerdict {
     Good,
     Unasked,
     Partly(String),
@@ -102,23 +102,23 @@ impl PeerCheck {
 
     /// Once the process `has_served`, a single peer that has always distrusted the process does not count, because that
     /// peer may be wrong.
-    pub(super) fn verdict(&self, has_served: bool) -> Verdict {
+    pub(super) fn verdict(&self, has_served: bool) -> PeerVerdict {
         let trust = self.trust();
         let outvoted = trust.distrusted.len() > 1 || trust.distrusted.iter().any(|peer| peer.lost);
         if trust.is_cut_off() && (!has_served || outvoted) {
             let why = told(&trust.distrusted);
-            return Verdict::CutOff(format!(
+            return PeerVerdict::CutOff(format!(
                 "TLS keeps this process from every other: {why}. Compare cluster.tls.certificate, authority and name here with \
                  theirs, and look for \"certificate\" in the log"
             ));
         }
         if !trust.distrusted.is_empty() {
             let why = told(&trust.distrusted);
-            return Verdict::Partly(format!("no TLS with other processes: {why}"));
+            return PeerVerdict::Partly(format!("no TLS with other processes: {why}"));
         }
         match self.asked.load(Ordering::Relaxed) {
-            true => Verdict::Good,
-            false => Verdict::Unasked,
+            true => PeerVerdict::Good,
+            false => PeerVerdict::Unasked,
         }
     }
 }

@@ -13,8 +13,8 @@ use shoal_session::SessionsStatus;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::Membership;
-use super::peer_check::{PeerCheck, Verdict};
+use super::ClusterMembership;
+use super::peer_check::{PeerCheck, PeerVerdict};
 use crate::admin::{EdgeReport, Observed, Readiness, StatusReport, StoreHealth};
 use crate::config::{Role, Settings};
 use crate::pools::Pools;
@@ -25,14 +25,14 @@ use crate::storage::Storage;
 /// this time may be dead.
 const JOINED_WITHIN: Duration = Duration::from_secs(10);
 
-pub(crate) struct Watch {
+pub(crate) struct NodeWatch {
     pub(crate) load: Load,
     pub(crate) recorder: Recorder,
     pub(crate) quotas: Quotas,
     pub(crate) history: History,
     pub(crate) drain: CancellationToken,
     pub(crate) dispatch: Dispatch,
-    pub(crate) membership: Option<Membership>,
+    pub(crate) membership: Option<ClusterMembership>,
     roles: Vec<Role>,
     discovers: bool,
     leaving: AtomicBool,
@@ -46,12 +46,12 @@ pub(crate) struct Watch {
     started: Instant,
 }
 
-impl Watch {
+impl NodeWatch {
     pub(super) fn new(
         settings: &Settings,
         node: NodeId,
         dispatch: Dispatch,
-        membership: Option<Membership>,
+        membership: Option<ClusterMembership>,
         storage: &Storage,
         links: &LinkConfig,
     ) -> Self {
@@ -151,7 +151,7 @@ impl Watch {
     }
 
     /// `None` without other nodes, and for a process that only has workers.
-    pub(crate) fn shared_membership(&self) -> Option<&Membership> {
+    pub(crate) fn shared_membership(&self) -> Option<&ClusterMembership> {
         let membership = self.membership.as_ref()?;
         (!membership.alone).then_some(membership)
     }
@@ -212,10 +212,10 @@ impl Watch {
             return;
         };
         match peers.verdict(self.has_served()) {
-            Verdict::Good => {}
-            Verdict::Unasked => wants.wait_for("the other nodes have not been dialled yet"),
-            Verdict::Partly(why) => wants.note(why),
-            Verdict::CutOff(why) => wants.refuse(why),
+            PeerVerdict::Good => {}
+            PeerVerdict::Unasked => wants.wait_for("the other nodes have not been dialled yet"),
+            PeerVerdict::Partly(why) => wants.note(why),
+            PeerVerdict::CutOff(why) => wants.refuse(why),
         }
     }
 
@@ -258,7 +258,11 @@ impl Watch {
 }
 
 /// All edges count quotas together.
-fn quotas(settings: &Settings, storage: &Storage, membership: Option<&Membership>) -> Quotas {
+fn quotas(
+    settings: &Settings,
+    storage: &Storage,
+    membership: Option<&ClusterMembership>,
+) -> Quotas {
     let others = membership.map(|membership| membership.members.announced());
     let edges = move || {
         let others = others.as_ref().map(|others| others.borrow());
@@ -271,7 +275,7 @@ fn quotas(settings: &Settings, storage: &Storage, membership: Option<&Membership
     quotas
 }
 
-impl Observed for Watch {
+impl Observed for NodeWatch {
     /// A node is ready when it is a member, knows the pools' tools, sees a session node, and its workers are linked. A
     /// rollout therefore keeps the old process until the new one can replace it. In a cluster, later outages elsewhere
     /// do not make a node without workers unready: all nodes would leave the balancer at once, and clients would get no

@@ -7,9 +7,9 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Pool;
 
 #[derive(Clone)]
-pub(super) struct StartingForm(Arc<Parts>);
+pub(super) struct StartingForm(Arc<StartingParts>);
 
-struct Parts {
+struct StartingParts {
     settings: Pool,
     backends: Vec<Arc<dyn Backend>>,
     given_up: CancellationToken,
@@ -17,7 +17,7 @@ struct Parts {
 
 impl StartingForm {
     pub(super) fn new(settings: Pool, backends: Vec<Arc<dyn Backend>>) -> Self {
-        Self(Arc::new(Parts {
+        Self(Arc::new(StartingParts {
             settings,
             backends,
             given_up: CancellationToken::new(),

@@ -7,26 +7,30 @@ use shoal_protocol::{
     Revision, RpcError, Spotted, code, error_response, error_response_without_id, response,
 };
 
-use super::console::Outbox;
-use super::exchange::Exchange;
+use super::console::ConsoleOutbox;
+use super::exchange::ServerExchange;
 use super::in_flight::Unreached;
 use super::legacy::Legacy;
-use super::modern::Modern;
-use super::wire::Wire;
+use super::modern::ModernHalf;
+use super::wire::BridgeWire;
 
-pub(super) struct Bridge {
-    wire: Wire,
+pub(super) struct StdioBridge {
+    wire: BridgeWire,
     legacy: Arc<Legacy>,
-    modern: Arc<Modern>,
+    modern: Arc<ModernHalf>,
     nesting: usize,
 }
 
-impl Bridge {
-    pub(super) fn new(exchange: Arc<dyn Exchange>, outbox: Outbox, nesting: usize) -> Self {
-        let wire = Wire::new(exchange, outbox);
+impl StdioBridge {
+    pub(super) fn new(
+        exchange: Arc<dyn ServerExchange>,
+        outbox: ConsoleOutbox,
+        nesting: usize,
+    ) -> Self {
+        let wire = BridgeWire::new(exchange, outbox);
         Self {
             legacy: Legacy::new(wire.clone()),
-            modern: Modern::new(wire.clone()),
+            modern: ModernHalf::new(wire.clone()),
             wire,
             nesting,
         }

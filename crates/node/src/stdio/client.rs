@@ -13,9 +13,9 @@ use shoal_protocol::{Era, RequestId, Revision, RpcError, code};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
-use super::bridge::Bridge;
-use super::console::Outbox;
-use super::exchange::{Exchange, Prompt, RemoteExchange};
+use super::bridge::StdioBridge;
+use super::console::ConsoleOutbox;
+use super::exchange::{Prompt, RemoteExchange, ServerExchange};
 use crate::exit::{Code, Failure};
 use crate::print::plain;
 
@@ -25,7 +25,7 @@ const GOODBYE: Duration = Duration::from_secs(2);
 /// Maximum times that the server may answer one request with questions.
 const MOST_ROUNDS: usize = 100;
 
-pub(crate) use tasks::Followed;
+pub(crate) use tasks::FollowedTask;
 
 #[async_trait]
 pub(crate) trait ClientHandler: Send {
@@ -64,8 +64,8 @@ fn advice(may_have_run: bool) -> &'static str {
 }
 
 /// A client in the era that both sides support.
-pub(crate) struct Client {
-    bridge: Bridge,
+pub(crate) struct StdioClient {
+    bridge: StdioBridge,
     lines: mpsc::Receiver<Bytes>,
     handler: Box<dyn ClientHandler>,
     /// The time in which the user answers questions extends the deadline.
@@ -73,10 +73,10 @@ pub(crate) struct Client {
     modern: bool,
     last_id: u64,
     limit: Duration,
-    tasks: tasks::Tasks,
+    tasks: tasks::ClientTasks,
 }
 
-impl Client {
+impl StdioClient {
     /// Connects in the given era or the server's newest. All requests together must finish within `limit`. Requests
     /// about tasks have this time each.
     ///
@@ -106,21 +106,21 @@ impl Client {
     }
 
     pub(super) async fn over(
-        exchange: Arc<dyn Exchange>,
+        exchange: Arc<dyn ServerExchange>,
         era: Option<Era>,
         handler: Box<dyn ClientHandler>,
         limit: Duration,
     ) -> Result<Self, ClientError> {
-        let (outbox, lines) = Outbox::new();
+        let (outbox, lines) = ConsoleOutbox::new();
         let mut client = Self {
-            bridge: Bridge::new(exchange, outbox, NESTING),
+            bridge: StdioBridge::new(exchange, outbox, NESTING),
             lines,
             handler,
             deadline: Instant::now() + limit,
             modern: true,
             last_id: 0,
             limit,
-            tasks: tasks::Tasks::default(),
+            tasks: tasks::ClientTasks::default(),
         };
         if era != Some(Era::Legacy) {
             match client.request("server/discover", Map::new()).await {

@@ -56,21 +56,24 @@ fn read_to_end(
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Outbox(mpsc::Sender<Bytes>);
+pub(super) struct ConsoleOutbox(mpsc::Sender<Bytes>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the client closed its end")]
-pub(super) struct Closed;
+pub(super) struct ClosedConsole;
 
-impl Outbox {
+impl ConsoleOutbox {
     pub(super) fn new() -> (Self, mpsc::Receiver<Bytes>) {
         let (sender, receiver) = mpsc::channel(LINES);
         (Self(sender), receiver)
     }
 
     /// Waits while the client does not read.
-    pub(super) async fn send(&self, message: Bytes) -> Result<(), Closed> {
-        self.0.send(on_one_line(message)).await.map_err(|_| Closed)
+    pub(super) async fn send(&self, message: Bytes) -> Result<(), ClosedConsole> {
+        self.0
+            .send(on_one_line(message))
+            .await
+            .map_err(|_| ClosedConsole)
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -94,7 +97,7 @@ fn on_one_line(message: Bytes) -> Bytes {
     line.collect::<Vec<u8>>().into()
 }
 
-/// The thread ends when every [`Outbox`] is dropped or the client stops reading.
+/// The thread ends when every [`ConsoleOutbox`] is dropped or the client stops reading.
 pub(super) fn write_lines<W>(mut output: W, mut lines: mpsc::Receiver<Bytes>) -> JoinHandle<()>
 where
     W: Write + Send + 'static,

@@ -30,7 +30,7 @@ pub(super) struct Outgoing {
 }
 
 /// An answer. Dropping it closes the request's stream.
-pub(super) type Reply = Response<ReplyBody>;
+pub(super) type ExchangeReply = Response<ReplyBody>;
 
 pub(super) type ReplyBody = BoxStream<'static, Result<Bytes, BodyError>>;
 
@@ -47,9 +47,9 @@ pub(super) enum SendError {
 }
 
 #[async_trait]
-pub(super) trait Exchange: Send + Sync + 'static {
+pub(super) trait ServerExchange: Send + Sync + 'static {
     /// Waits for the head of the answer. Dropping the future cancels a modern request.
-    async fn send(&self, request: Outgoing) -> Result<Reply, SendError>;
+    async fn send(&self, request: Outgoing) -> Result<ExchangeReply, SendError>;
 
     fn may_come_up(&self) -> bool {
         true
@@ -59,12 +59,12 @@ pub(super) trait Exchange: Send + Sync + 'static {
 /// An exchange that reports an unreachable server without retries until the server has answered once, because the user
 /// waits.
 pub(super) struct Prompt {
-    exchange: Arc<dyn Exchange>,
+    exchange: Arc<dyn ServerExchange>,
     reached: AtomicBool,
 }
 
 impl Prompt {
-    pub(super) fn new(exchange: Arc<dyn Exchange>) -> Self {
+    pub(super) fn new(exchange: Arc<dyn ServerExchange>) -> Self {
         Self {
             exchange,
             reached: AtomicBool::new(false),
@@ -73,8 +73,8 @@ impl Prompt {
 }
 
 #[async_trait]
-impl Exchange for Prompt {
-    async fn send(&self, request: Outgoing) -> Result<Reply, SendError> {
+impl ServerExchange for Prompt {
+    async fn send(&self, request: Outgoing) -> Result<ExchangeReply, SendError> {
         let sent = self.exchange.send(request).await;
         if sent.is_ok() {
             self.reached.store(true, Ordering::Relaxed);
@@ -89,10 +89,10 @@ impl Exchange for Prompt {
 
 /// Retries for a while if that is safe and may help. Calls `attempted` with each error.
 pub(super) async fn send_patiently(
-    exchange: &dyn Exchange,
+    exchange: &dyn ServerExchange,
     request: Outgoing,
     attempted: impl Fn(Option<&SendError>) + Send,
-) -> Result<Reply, SendError> {
+) -> Result<ExchangeReply, SendError> {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
     loop {
@@ -116,7 +116,7 @@ pub(super) async fn send_patiently(
 
 /// Returns the pause before a retry. A refusal by an MCP server with `Retry-After` means that nothing was executed. A
 /// proxy's page does not mean this.
-fn retry_after(reply: &Reply) -> Option<Duration> {
+fn retry_after(reply: &ExchangeReply) -> Option<Duration> {
     let kind = reply.headers().get(header::CONTENT_TYPE);
     let refused = matches!(
         reply.status(),
@@ -146,7 +146,7 @@ pub(super) async fn collect(mut body: ReplyBody) -> Result<Bytes, BodyError> {
     Ok(whole.freeze())
 }
 
-pub(super) fn is_event_stream(reply: &Reply) -> bool {
+pub(super) fn is_event_stream(reply: &ExchangeReply) -> bool {
     reply
         .headers()
         .get(header::CONTENT_TYPE)

@@ -16,28 +16,30 @@ use shoal_protocol::{
 };
 use tokio::time::timeout;
 
-use super::exchange::{Outgoing, Reply, SendError, collect, is_event_stream, send_patiently};
+use super::exchange::{
+    ExchangeReply, Outgoing, SendError, collect, is_event_stream, send_patiently,
+};
 use super::in_flight::{InFlightRequests, Unreached};
 use super::sse::Events;
-use super::wire::{Wire, is_readable, no_response, post_headers, refusal, unanswered};
+use super::wire::{BridgeWire, is_readable, no_response, post_headers, refusal, unanswered};
 use pending::Pending;
-use session::Session;
+use session::ServerSession;
 
 const GOODBYE: Duration = Duration::from_secs(2);
 
 pub(super) struct Legacy {
-    wire: Wire,
+    wire: BridgeWire,
     in_flight: InFlightRequests,
-    session: Session,
+    session: ServerSession,
     reopening: tokio::sync::Mutex<()>,
 }
 
 impl Legacy {
-    pub(super) fn new(wire: Wire) -> Arc<Self> {
+    pub(super) fn new(wire: BridgeWire) -> Arc<Self> {
         Arc::new(Self {
             wire,
             in_flight: InFlightRequests::new(),
-            session: Session::default(),
+            session: ServerSession::default(),
             reopening: tokio::sync::Mutex::default(),
         })
     }
@@ -151,14 +153,14 @@ impl Legacy {
         }
     }
 
-    async fn post(&self, pending: &Pending, text: Bytes) -> Result<Reply, SendError> {
+    async fn post(&self, pending: &Pending, text: Bytes) -> Result<ExchangeReply, SendError> {
         send_patiently(&*self.wire.exchange, self.posting(text), |error| {
             pending.attempted(error.and_then(|error| Unreached::of(error, false)));
         })
         .await
     }
 
-    async fn receive(&self, posted: &Bytes, mut pending: Pending, reply: Reply) {
+    async fn receive(&self, posted: &Bytes, mut pending: Pending, reply: ExchangeReply) {
         self.session.note_headers(reply.headers());
         if is_event_stream(&reply) {
             return self.follow(Events::of(reply.into_body()), pending).await;

@@ -11,23 +11,23 @@ use shoal_protocol::{
     RequestId, RequestMeta, Revision, RpcError, code, encode_value,
 };
 
-use super::exchange::{Outgoing, Reply, collect, is_event_stream, send_patiently};
+use super::exchange::{ExchangeReply, Outgoing, collect, is_event_stream, send_patiently};
 use super::in_flight::{InFlightRequest, InFlightRequests, Unreached};
 use super::sse::Events;
 use super::wire::{
-    Wire, is_readable, no_response, outcome_unknown, post_headers, refusal_of, unanswered,
+    BridgeWire, is_readable, no_response, outcome_unknown, post_headers, refusal_of, unanswered,
 };
 use mirror::Mirror;
 
-pub(super) struct Modern {
-    wire: Wire,
+pub(super) struct ModernHalf {
+    wire: BridgeWire,
     in_flight: InFlightRequests,
     subscriptions: InFlightRequests,
     mirror: Mirror,
 }
 
-impl Modern {
-    pub(super) fn new(wire: Wire) -> Arc<Self> {
+impl ModernHalf {
+    pub(super) fn new(wire: BridgeWire) -> Arc<Self> {
         Arc::new(Self {
             wire,
             in_flight: InFlightRequests::new(),
@@ -89,7 +89,7 @@ impl Modern {
         request: &Request,
         in_flight: &InFlightRequest,
         text: Bytes,
-    ) -> Result<Reply, RpcError> {
+    ) -> Result<ExchangeReply, RpcError> {
         let reply = self.send(request, in_flight, text.clone()).await?;
         if reply.status().is_success() {
             return Ok(reply);
@@ -109,7 +109,7 @@ impl Modern {
         Err(self.refusal(reply).await)
     }
 
-    async fn refusal(&self, reply: Reply) -> RpcError {
+    async fn refusal(&self, reply: ExchangeReply) -> RpcError {
         let status = reply.status();
         refusal_of(status, collect(reply.into_body()).await.unwrap_or_default())
     }
@@ -119,7 +119,7 @@ impl Modern {
         request: &Request,
         in_flight: &InFlightRequest,
         body: Bytes,
-    ) -> Result<Reply, RpcError> {
+    ) -> Result<ExchangeReply, RpcError> {
         let outgoing = Outgoing {
             method: http::Method::POST,
             headers: self.headers(request)?,
@@ -157,7 +157,7 @@ impl Modern {
         Ok(headers)
     }
 
-    async fn pass(&self, request: &Request, reply: Reply) -> Result<(), RpcError> {
+    async fn pass(&self, request: &Request, reply: ExchangeReply) -> Result<(), RpcError> {
         let (head, body) = reply.into_parts();
         let text = collect(body)
             .await
@@ -171,7 +171,7 @@ impl Modern {
         Ok(())
     }
 
-    async fn follow(&self, request: &Request, reply: Reply) -> Result<(), RpcError> {
+    async fn follow(&self, request: &Request, reply: ExchangeReply) -> Result<(), RpcError> {
         let mut events = Events::of(reply.into_body());
         let mut answered = false;
         while let Some(event) = events.next().await {
@@ -235,7 +235,7 @@ impl Modern {
         true
     }
 
-    async fn result_of(&self, reply: Reply) -> Option<shoal_protocol::RawJson> {
+    async fn result_of(&self, reply: ExchangeReply) -> Option<shoal_protocol::RawJson> {
         let text = if is_event_stream(&reply) {
             let mut events = Events::of(reply.into_body());
             loop {

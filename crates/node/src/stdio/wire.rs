@@ -8,22 +8,22 @@ use shoal_protocol::{
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::console::Outbox;
-use super::exchange::{Exchange, Reply, SendError, collect};
+use super::console::ConsoleOutbox;
+use super::exchange::{ExchangeReply, SendError, ServerExchange, collect};
 
 const SHOWN: usize = 64;
 
 /// Clones are cheap.
 #[derive(Clone)]
-pub(super) struct Wire {
-    pub(super) exchange: Arc<dyn Exchange>,
-    pub(super) outbox: Outbox,
+pub(super) struct BridgeWire {
+    pub(super) exchange: Arc<dyn ServerExchange>,
+    pub(super) outbox: ConsoleOutbox,
     pub(super) tasks: TaskTracker,
     pub(super) stop: CancellationToken,
 }
 
-impl Wire {
-    pub(super) fn new(exchange: Arc<dyn Exchange>, outbox: Outbox) -> Self {
+impl BridgeWire {
+    pub(super) fn new(exchange: Arc<dyn ServerExchange>, outbox: ConsoleOutbox) -> Self {
         Self {
             exchange,
             outbox,
@@ -88,7 +88,7 @@ pub(super) fn outcome_unknown(what: &str) -> RpcError {
     )
 }
 
-pub(super) async fn refusal(reply: Reply) -> RpcError {
+pub(super) async fn refusal(reply: ExchangeReply) -> RpcError {
     let status = reply.status();
     let body = collect(reply.into_body()).await.unwrap_or_default();
     refusal_of(status, body)

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use self::Unanswered::{Declined, Gone};
+use self::NoInput::{Declined, Gone};
 use crate::print::plain;
 use field::Field;
 
 const DECLINE: &str = "/decline";
 
-pub(super) type Answers = BTreeMap<String, String>;
+pub(super) type FormAnswers = BTreeMap<String, String>;
 
 pub(super) trait Person {
     fn is_there(&self) -> bool;
@@ -21,13 +21,13 @@ pub(super) trait Person {
     fn ask(&mut self, question: &str) -> Option<String>;
 }
 
-enum Unanswered {
+enum NoInput {
     Gone,
     Declined,
 }
 
 /// Asks for the values that `answers` lacks. Returns the `ElicitResult`.
-pub(super) fn ask(params: &Value, answers: &Answers, person: &mut dyn Person) -> Value {
+pub(super) fn ask(params: &Value, answers: &FormAnswers, person: &mut dyn Person) -> Value {
     let answered = match params["mode"].as_str() {
         Some("url") => visit(params, person),
         _ => fill_in(params, answers, person),
@@ -38,7 +38,7 @@ pub(super) fn ask(params: &Value, answers: &Answers, person: &mut dyn Person) ->
     })
 }
 
-fn visit(params: &Value, person: &mut dyn Person) -> Result<Value, Unanswered> {
+fn visit(params: &Value, person: &mut dyn Person) -> Result<Value, NoInput> {
     say(params, person);
     let url = plain(params["url"].as_str().unwrap_or_default());
     person.tell(&format!("Open this in a browser, if you trust it: {url}"));
@@ -48,9 +48,9 @@ fn visit(params: &Value, person: &mut dyn Person) -> Result<Value, Unanswered> {
 
 fn fill_in(
     params: &Value,
-    answers: &Answers,
+    answers: &FormAnswers,
     person: &mut dyn Person,
-) -> Result<Value, Unanswered> {
+) -> Result<Value, NoInput> {
     say(params, person);
     let schema = &params["requestedSchema"];
     let required: Vec<&str> = schema["required"]
@@ -86,7 +86,7 @@ fn filled(
     field: &Field<'_>,
     given: Option<&String>,
     person: &mut dyn Person,
-) -> Result<Option<Value>, Unanswered> {
+) -> Result<Option<Value>, NoInput> {
     let name = field.name;
     match given.map(|given| field.read(given)) {
         Some(Ok(value)) => return Ok(value),
@@ -122,7 +122,7 @@ fn say(params: &Value, person: &mut dyn Person) {
 }
 
 /// Asks the person at the terminal for consent, which the command line cannot give.
-fn agree(person: &mut dyn Person, question: &str) -> Result<(), Unanswered> {
+fn agree(person: &mut dyn Person, question: &str) -> Result<(), NoInput> {
     if !person.is_there() {
         person.tell("The tool asks for somebody to agree. Run this in a terminal.");
         return Err(Gone);

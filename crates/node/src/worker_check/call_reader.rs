@@ -7,8 +7,8 @@ use shoal_rpc::proto::worker::v1::node_frame::Frame as Said;
 use shoal_rpc::proto::worker::v1::worker_frame::Frame;
 use shoal_rpc::proto::worker::v1::{Answer, AnswerTaken, Attach, Cancel, Event, Start};
 
-use super::check_failure::{Checked, expect, failed};
-use super::link::{Link, flight_of, kind};
+use super::check_failure::{CheckResult, expect, failed};
+use super::link::{ProbeLink, flight_of, kind};
 
 /// Bytes of credit that each event costs besides its payload.
 const WEIGHT: u64 = 256;
@@ -19,8 +19,8 @@ pub(super) struct CallReader {
     pub(super) reader: u64,
 }
 
-impl Link {
-    pub(super) async fn start(&mut self, call: &Call) -> Checked<CallReader> {
+impl ProbeLink {
+    pub(super) async fn start(&mut self, call: &Call) -> CheckResult<CallReader> {
         let flight = self.open(0);
         let call = Some(call.clone());
         let start = Start {
@@ -37,7 +37,7 @@ impl Link {
         call: &Call,
         after: u64,
         reader: u64,
-    ) -> Checked<CallReader> {
+    ) -> CheckResult<CallReader> {
         let flight = self.open(after);
         let attach = Attach {
             flight: flight.number,
@@ -61,7 +61,11 @@ impl Link {
         }
     }
 
-    pub(super) async fn said(&mut self, flight: &mut CallReader, expected: &str) -> Checked<Frame> {
+    pub(super) async fn said(
+        &mut self,
+        flight: &mut CallReader,
+        expected: &str,
+    ) -> CheckResult<Frame> {
         let is_it = |frame: &Frame| flight_of(frame) == Some(flight.number);
         let frame = loop {
             let at = self.kept.iter().position(is_it);
@@ -89,7 +93,7 @@ impl Link {
         Ok(frame)
     }
 
-    pub(super) async fn grant(&self, flight: &CallReader, bytes: u64) -> Checked {
+    pub(super) async fn grant(&self, flight: &CallReader, bytes: u64) -> CheckResult {
         let flight = flight.number;
         self.say(Said::Credit(Credit { flight, bytes })).await
     }
@@ -98,7 +102,7 @@ impl Link {
         &mut self,
         flight: &mut CallReader,
         expected: &str,
-    ) -> Checked<Event> {
+    ) -> CheckResult<Event> {
         loop {
             match self.said(flight, expected).await? {
                 Frame::Event(event) => return Ok(event),
@@ -108,7 +112,7 @@ impl Link {
         }
     }
 
-    pub(super) async fn outcome(&mut self, flight: &mut CallReader) -> Checked<Outcome> {
+    pub(super) async fn outcome(&mut self, flight: &mut CallReader) -> CheckResult<Outcome> {
         loop {
             let event = self.event(flight, "the call's end").await?;
             if let Some(Kind::Finished(CallOutcome { outcome })) = event.kind {
@@ -120,7 +124,7 @@ impl Link {
         }
     }
 
-    pub(super) async fn result(&mut self, flight: &mut CallReader) -> Checked<Value> {
+    pub(super) async fn result(&mut self, flight: &mut CallReader) -> CheckResult<Value> {
         match self.outcome(flight).await? {
             Outcome::Result(result) => match serde_json::from_slice(&result) {
                 Ok(result) => Ok(result),
@@ -130,7 +134,7 @@ impl Link {
         }
     }
 
-    pub(super) async fn text(&mut self, flight: &mut CallReader) -> Checked<String> {
+    pub(super) async fn text(&mut self, flight: &mut CallReader) -> CheckResult<String> {
         let result = self.result(flight).await?;
         match result["content"][0]["text"].as_str() {
             Some(text) => Ok(text.to_owned()),
@@ -142,7 +146,7 @@ impl Link {
         &mut self,
         flight: &mut CallReader,
         expected: &str,
-    ) -> Checked<Failure> {
+    ) -> CheckResult<Failure> {
         match self.said(flight, expected).await? {
             Frame::Refused(refused) => match refused.failure {
                 Some(CallFailure {
@@ -154,7 +158,7 @@ impl Link {
         }
     }
 
-    pub(super) async fn question(&mut self, flight: &mut CallReader) -> Checked<Ask> {
+    pub(super) async fn question(&mut self, flight: &mut CallReader) -> CheckResult<Ask> {
         loop {
             let expected = "a request to the client";
             match self.event(flight, expected).await?.kind {
@@ -165,7 +169,10 @@ impl Link {
         }
     }
 
-    pub(super) async fn wish(&mut self, flight: &mut CallReader) -> Checked<(u64, state::Request)> {
+    pub(super) async fn wish(
+        &mut self,
+        flight: &mut CallReader,
+    ) -> CheckResult<(u64, state::Request)> {
         let expected = "a request for the session's state";
         loop {
             match self.event(flight, expected).await?.kind {
@@ -184,7 +191,7 @@ impl Link {
         flight: &CallReader,
         ask: u64,
         result: &Value,
-    ) -> Checked {
+    ) -> CheckResult {
         let result = outcome::Outcome::Result(result.to_string().into());
         let outcome = shoal_rpc::proto::types::v1::Outcome {
             outcome: Some(result),
@@ -198,7 +205,7 @@ impl Link {
     }
 
     /// Drops the events before the reply.
-    pub(super) async fn taken(&mut self, flight: &mut CallReader) -> Checked<AnswerTaken> {
+    pub(super) async fn taken(&mut self, flight: &mut CallReader) -> CheckResult<AnswerTaken> {
         let expected = "an acknowledgement of the answer (answer_taken)";
         loop {
             match self.said(flight, expected).await? {
@@ -213,7 +220,7 @@ impl Link {
         }
     }
 
-    pub(super) async fn cancel(&self, flight: &CallReader) -> Checked {
+    pub(super) async fn cancel(&self, flight: &CallReader) -> CheckResult {
         let reason = "the check says so".to_owned();
         let flight = flight.number;
         self.say(Said::Cancel(Cancel { flight, reason })).await

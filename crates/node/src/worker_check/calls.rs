@@ -2,12 +2,12 @@ use serde_json::{Value, json};
 use shoal_rpc::proto::types::v1::{Call, Caller, Durability, Ledger, LogLevel};
 use uuid::Uuid;
 
-use super::link::Link;
+use super::link::ProbeLink;
 
 pub(super) const TOKEN: &str = "\"check\"";
 const TIMEOUT_MS: u64 = 60_000;
 
-impl Link {
+impl ProbeLink {
     /// Not safe to repeat. The client has a session and all capabilities.
     pub(super) fn call(&self, tool: &str, arguments: Value) -> Call {
         let params = json!({

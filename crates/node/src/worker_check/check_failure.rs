@@ -12,16 +12,16 @@ pub(super) enum CheckFailure {
     Skipped(String),
 }
 
-pub(super) type Checked<T = ()> = Result<T, CheckFailure>;
+pub(super) type CheckResult<T = ()> = Result<T, CheckFailure>;
 
-pub(super) fn failed<T>(expected: impl Display, seen: impl Display) -> Checked<T> {
+pub(super) fn failed<T>(expected: impl Display, seen: impl Display) -> CheckResult<T> {
     Err(CheckFailure::Failed {
         expected: expected.to_string(),
         seen: seen.to_string(),
     })
 }
 
-pub(super) fn expect(holds: bool, expected: impl Display, seen: impl Display) -> Checked {
+pub(super) fn expect(holds: bool, expected: impl Display, seen: impl Display) -> CheckResult {
     match holds {
         true => Ok(()),
         false => failed(expected, seen),

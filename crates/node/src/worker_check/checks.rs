@@ -10,22 +10,22 @@ mod running;
 
 use futures::future::BoxFuture;
 
-use super::check_failure::Checked;
+use super::check_failure::CheckResult;
 use super::listener::WorkerListener;
 
-pub(super) struct Check {
+pub(super) struct ConformanceCheck {
     /// The check's name, one word.
     pub(super) name: &'static str,
     /// The contract's requirement.
     pub(super) about: &'static str,
     pub(super) tools: &'static [&'static str],
-    pub(super) run: for<'a> fn(&'a mut WorkerListener) -> BoxFuture<'a, Checked>,
+    pub(super) run: for<'a> fn(&'a mut WorkerListener) -> BoxFuture<'a, CheckResult>,
 }
 
 /// One line per check: its function, the required tools and the requirement.
 macro_rules! checks {
     ($($group:ident::$name:ident [$($tool:literal)*] $about:literal;)*) => {
-        &[$(Check {
+        &[$(ConformanceCheck {
             name: stringify!($name),
             about: $about,
             tools: &[$($tool),*],
@@ -34,7 +34,7 @@ macro_rules! checks {
     };
 }
 
-pub(super) const CHECKS: &[Check] = checks! {
+pub(super) const CHECKS: &[ConformanceCheck] = checks! {
     joining::hello [] "the hello names the worker, its versions and its incarnation";
     joining::announce [] "the worker announces its pool and a catalog of JSON objects";
     joining::load [] "the worker tells how many calls it can run";

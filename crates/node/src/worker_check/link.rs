@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tonic::{Status, Streaming};
 
-use super::check_failure::{Checked, expect, failed};
+use super::check_failure::{CheckResult, expect, failed};
 
 /// Maximum bytes of a message in either direction.
 pub(super) const LONGEST_MESSAGE: usize = 128 * 1024;
@@ -20,7 +20,7 @@ const LONGEST_WHOLE: usize = 64 * 1024;
 /// Maximum fragmented frames at a time.
 const LANES: usize = 8;
 
-pub(super) struct Incoming {
+pub(super) struct IncomingLink {
     pub(super) say: mpsc::Sender<Result<NodeFrame, Status>>,
     pub(super) heard: Streaming<WorkerFrame>,
 }
@@ -31,7 +31,7 @@ pub(super) struct Setting {
     pub(super) oldest: bool,
 }
 
-pub(super) struct Link {
+pub(super) struct ProbeLink {
     say: mpsc::Sender<Result<NodeFrame, Status>>,
     heard: Streaming<WorkerFrame>,
     batch: VecDeque<WorkerFrame>,
@@ -45,13 +45,13 @@ pub(super) struct Link {
     pub(super) grants: bool,
 }
 
-impl Link {
+impl ProbeLink {
     pub(super) async fn welcome(
-        incoming: Incoming,
+        incoming: IncomingLink,
         setting: Setting,
         address: &str,
         patience: Duration,
-    ) -> Checked<Self> {
+    ) -> CheckResult<Self> {
         let mut link = Self {
             say: incoming.say,
             heard: incoming.heard,
@@ -99,7 +99,7 @@ impl Link {
         Ok(link)
     }
 
-    pub(super) async fn say(&self, said: Said) -> Checked {
+    pub(super) async fn say(&self, said: Said) -> CheckResult {
         let flight = match &said {
             Said::Start(start) => start.flight,
             _ => 0,
@@ -123,7 +123,7 @@ impl Link {
         Ok(())
     }
 
-    pub(super) async fn say_all(&self, said: Vec<Said>) -> Checked {
+    pub(super) async fn say_all(&self, said: Vec<Said>) -> CheckResult {
         let frames = said.into_iter().map(|said| NodeFrame { frame: Some(said) });
         let batch = node_frame::Batch {
             frames: frames.collect(),
@@ -132,7 +132,7 @@ impl Link {
         self.send(NodeFrame { frame }).await
     }
 
-    pub(super) async fn send(&self, frame: NodeFrame) -> Checked {
+    pub(super) async fn send(&self, frame: NodeFrame) -> CheckResult {
         let sending = timeout(self.patience, self.say.send(Ok(frame))).await;
         match sending {
             Ok(Ok(())) => Ok(()),
@@ -142,7 +142,7 @@ impl Link {
     }
 
     /// `None` when the worker has ended its half.
-    pub(super) async fn next(&mut self, expected: &str) -> Checked<Option<Frame>> {
+    pub(super) async fn next(&mut self, expected: &str) -> CheckResult<Option<Frame>> {
         loop {
             let (frame, batched) = match self.batch.pop_front() {
                 Some(frame) => (frame, true),
@@ -162,7 +162,7 @@ impl Link {
         }
     }
 
-    pub(super) async fn frame(&mut self, expected: &str) -> Checked<Frame> {
+    pub(super) async fn frame(&mut self, expected: &str) -> CheckResult<Frame> {
         match self.next(expected).await? {
             Some(frame) => Ok(frame),
             None => failed(expected, "the worker has ended the link"),
@@ -170,7 +170,7 @@ impl Link {
     }
 
     /// Records the worker's announcements.
-    async fn take(&mut self, frame: WorkerFrame, batched: bool) -> Checked<Option<Frame>> {
+    async fn take(&mut self, frame: WorkerFrame, batched: bool) -> CheckResult<Option<Frame>> {
         let Some(frame) = frame.frame else {
             return Ok(None);
         };
@@ -215,7 +215,7 @@ impl Link {
     pub(super) async fn announced(
         &mut self,
         wanted: impl Fn(&Announce) -> bool,
-    ) -> Checked<Announce> {
+    ) -> CheckResult<Announce> {
         loop {
             if let Some(said) = self.announce.as_ref().filter(|said| wanted(said)) {
                 return Ok(said.clone());
@@ -225,7 +225,7 @@ impl Link {
     }
 
     /// Keeps the frames of flights for later.
-    pub(super) async fn read(&mut self, expected: &str) -> Checked {
+    pub(super) async fn read(&mut self, expected: &str) -> CheckResult {
         let heard = match timeout(self.patience, self.heard.message()).await {
             Ok(Ok(Some(frame))) => frame,
             Ok(Ok(None)) => return failed(expected, "the worker has ended the link"),
@@ -242,7 +242,7 @@ impl Link {
     }
 
     /// Keeps the frames before the answer.
-    pub(super) async fn ping(&mut self) -> Checked {
+    pub(super) async fn ping(&mut self) -> CheckResult {
         let nonce = 0x5ca1_ab1e;
         self.say(Said::Ping(Ping { nonce })).await?;
         let is_it = |frame: &Frame| matches!(frame, Frame::Pong(pong) if pong.nonce == nonce);
@@ -256,7 +256,7 @@ impl Link {
     }
 
     /// Closes the link like a leaving node, and waits until the worker has ended its half.
-    pub(super) async fn close(mut self) -> Checked {
+    pub(super) async fn close(mut self) -> CheckResult {
         let reason = "the check is over".to_owned();
         self.say(Said::Close(Close { reason })).await?;
         let expected = "a worker that ends its half of the stream after a close";

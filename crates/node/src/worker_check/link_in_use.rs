@@ -3,20 +3,20 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::check_failure::Checked;
-use super::link::Link;
+use super::check_failure::CheckResult;
+use super::link::ProbeLink;
 
 /// A link between two checks.
-pub(super) type Spare = Arc<Mutex<Option<Link>>>;
+pub(super) type Spare = Arc<Mutex<Option<ProbeLink>>>;
 
 /// On drop, passes its link to the next check through `spare`. Without `spare`, the link ends.
 pub(super) struct LinkInUse {
-    link: Option<Link>,
+    link: Option<ProbeLink>,
     spare: Option<Spare>,
 }
 
 impl LinkInUse {
-    pub(super) fn new(link: Link, spare: Option<&Spare>) -> Self {
+    pub(super) fn new(link: ProbeLink, spare: Option<&Spare>) -> Self {
         Self {
             link: Some(link),
             spare: spare.cloned(),
@@ -27,7 +27,7 @@ impl LinkInUse {
         self.spare = None;
     }
 
-    pub(super) async fn close(mut self) -> Checked {
+    pub(super) async fn close(mut self) -> CheckResult {
         match self.link.take() {
             Some(link) => link.close().await,
             None => Ok(()),
@@ -36,15 +36,15 @@ impl LinkInUse {
 }
 
 impl Deref for LinkInUse {
-    type Target = Link;
+    type Target = ProbeLink;
 
-    fn deref(&self) -> &Link {
+    fn deref(&self) -> &ProbeLink {
         self.link.as_ref().expect("it is there until it is dropped")
     }
 }
 
 impl DerefMut for LinkInUse {
-    fn deref_mut(&mut self) -> &mut Link {
+    fn deref_mut(&mut self) -> &mut ProbeLink {
         self.link.as_mut().expect("it is there until it is dropped")
     }
 }

@@ -15,8 +15,8 @@ use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::check_failure::{CheckFailure, Checked};
-use super::link::{Incoming, LONGEST_MESSAGE, Link, Setting};
+use super::check_failure::{CheckFailure, CheckResult};
+use super::link::{IncomingLink, LONGEST_MESSAGE, ProbeLink, Setting};
 use super::link_in_use::{LinkInUse, Spare};
 use crate::cli::WorkerCheck;
 use crate::exit::{Code, Failure};
@@ -29,7 +29,7 @@ pub(super) struct WorkerListener {
     pub(super) address: String,
     /// Limits each wait.
     pub(super) patience: Duration,
-    links: mpsc::Receiver<Incoming>,
+    links: mpsc::Receiver<IncomingLink>,
     /// The previous check's link.
     spare: Spare,
     pub(super) process: Option<Child>,
@@ -41,7 +41,7 @@ pub(super) struct Met {
     pub(super) tools: Vec<String>,
 }
 
-struct Service(mpsc::Sender<Incoming>);
+struct Service(mpsc::Sender<IncomingLink>);
 
 #[tonic::async_trait]
 impl WorkerLink for Service {
@@ -53,7 +53,7 @@ impl WorkerLink for Service {
     ) -> Result<Response<Self::LinkStream>, Status> {
         let (say, frames) = mpsc::channel(WAITING);
         let heard = request.into_inner();
-        let incoming = Incoming { say, heard };
+        let incoming = IncomingLink { say, heard };
         let gone = |_| Status::unavailable("the checks are over");
         self.0.send(incoming).await.map_err(gone)?;
         Ok(Response::new(ReceiverStream::new(frames)))
@@ -142,7 +142,7 @@ impl WorkerListener {
 
     /// Returns a link with the worker's newest version. Reuses the previous link if that still works, because a worker
     /// may pause for seconds after a short link before it dials again.
-    pub(super) async fn link(&mut self) -> Checked<LinkInUse> {
+    pub(super) async fn link(&mut self) -> CheckResult<LinkInUse> {
         let spare = self.spare.lock().take();
         if let Some(mut link) = spare {
             link.kept.clear();
@@ -155,7 +155,7 @@ impl WorkerListener {
     }
 
     /// The previous link must have been dropped.
-    pub(super) async fn link_with(&mut self, setting: Setting) -> Checked<LinkInUse> {
+    pub(super) async fn link_with(&mut self, setting: Setting) -> CheckResult<LinkInUse> {
         self.hang_up();
         let link = self.new_link(setting).await?;
         Ok(LinkInUse::new(link, None))
@@ -165,7 +165,7 @@ impl WorkerListener {
         self.spare.lock().take();
     }
 
-    async fn new_link(&mut self, setting: Setting) -> Checked<Link> {
+    async fn new_link(&mut self, setting: Setting) -> CheckResult<ProbeLink> {
         let patience = self.patience * LONG;
         let incoming = tokio::select! {
             incoming = timeout(patience, self.links.recv()) => incoming.ok().flatten(),
@@ -179,10 +179,10 @@ impl WorkerListener {
                 format!("none came in {patience:?}"),
             );
         };
-        Link::welcome(incoming, setting, &self.address, self.patience).await
+        ProbeLink::welcome(incoming, setting, &self.address, self.patience).await
     }
 
-    pub(super) async fn limited(&mut self, limits: Limits) -> Checked<LinkInUse> {
+    pub(super) async fn limited(&mut self, limits: Limits) -> CheckResult<LinkInUse> {
         let setting = Setting {
             limits,
             ..Setting::default()

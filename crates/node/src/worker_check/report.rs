@@ -1,39 +1,39 @@
 use serde::Serialize;
 
-use super::check_failure::{CheckFailure, Checked};
-use super::checks::Check;
+use super::check_failure::{CheckFailure, CheckResult};
+use super::checks::ConformanceCheck;
 use super::listener::Met;
 use crate::print::plain;
 
 #[derive(Serialize)]
-pub(super) struct Report {
+pub(super) struct CheckReport {
     worker: String,
     pool: String,
     passed: usize,
     failed: usize,
     skipped: usize,
-    checks: Vec<Entry>,
+    checks: Vec<CheckEntry>,
     #[serde(skip)]
     tools: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct Entry {
+struct CheckEntry {
     name: &'static str,
     about: &'static str,
     #[serde(flatten)]
-    outcome: Outcome,
+    outcome: CheckOutcome,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
-enum Outcome {
+enum CheckOutcome {
     Passed,
     Failed { expected: String, seen: String },
     Skipped { reason: String },
 }
 
-impl Report {
+impl CheckReport {
     pub(super) fn new(met: Met) -> Self {
         Self {
             worker: met.worker,
@@ -50,16 +50,18 @@ impl Report {
         self.tools.iter().any(|offered| offered == tool)
     }
 
-    pub(super) fn add(&mut self, check: &Check, result: Checked) {
+    pub(super) fn add(&mut self, check: &ConformanceCheck, result: CheckResult) {
         let (count, outcome) = match result {
-            Ok(()) => (&mut self.passed, Outcome::Passed),
+            Ok(()) => (&mut self.passed, CheckOutcome::Passed),
             Err(CheckFailure::Failed { expected, seen }) => {
-                (&mut self.failed, Outcome::Failed { expected, seen })
+                (&mut self.failed, CheckOutcome::Failed { expected, seen })
             }
-            Err(CheckFailure::Skipped(reason)) => (&mut self.skipped, Outcome::Skipped { reason }),
+            Err(CheckFailure::Skipped(reason)) => {
+                (&mut self.skipped, CheckOutcome::Skipped { reason })
+            }
         };
         *count += 1;
-        self.checks.push(Entry {
+        self.checks.push(CheckEntry {
             name: check.name,
             about: check.about,
             outcome,
@@ -71,16 +73,16 @@ impl Report {
     }
 
     pub(super) fn last_line(&self) -> String {
-        let Some(Entry { name, outcome, .. }) = self.checks.last() else {
+        let Some(CheckEntry { name, outcome, .. }) = self.checks.last() else {
             return String::new();
         };
         match outcome {
-            Outcome::Passed => format!("ok {name}\n"),
-            Outcome::Failed { expected, seen } => {
+            CheckOutcome::Passed => format!("ok {name}\n"),
+            CheckOutcome::Failed { expected, seen } => {
                 let seen = plain(seen);
                 format!("FAIL {name}: expected {expected}; seen: {seen}\n")
             }
-            Outcome::Skipped { reason } => format!("skip {name}: {reason}\n"),
+            CheckOutcome::Skipped { reason } => format!("skip {name}: {reason}\n"),
         }
     }
 

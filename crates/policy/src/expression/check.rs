@@ -78,7 +78,7 @@ pub(super) struct Checked {
 }
 
 pub(super) fn check(program: &Program) -> Result<Checked, ExpressionError> {
-    let mut check = Check {
+    let mut check = ExpressionCheck {
         program,
         found: Checked::default(),
         bound: Vec::new(),
@@ -90,7 +90,7 @@ pub(super) fn check(program: &Program) -> Result<Checked, ExpressionError> {
     Ok(check.found)
 }
 
-struct Check<'p> {
+struct ExpressionCheck<'p> {
     program: &'p Program,
     found: Checked,
     bound: Vec<&'p str>,
@@ -98,7 +98,7 @@ struct Check<'p> {
     level: usize,
 }
 
-impl<'p> Check<'p> {
+impl<'p> ExpressionCheck<'p> {
     fn visit(&mut self, node: &'p IdedExpr) -> Result<(), ExpressionError> {
         self.level += 1;
         if self.level > LEVELS {

@@ -32,7 +32,7 @@ settings! {
 }
 
 /// The data of the embedded store. Each session has a lock, which is held for one step.
-pub(super) struct Data {
+pub(super) struct MemoryData {
     pub(super) limits: MemoryLimits,
     pub(super) sessions: DashMap<SessionId, Arc<Mutex<SessionData>>>,
     pub(super) leases: DashMap<NodeId, Lease>,
@@ -130,7 +130,7 @@ impl StreamData {
     }
 }
 
-impl Data {
+impl MemoryData {
     pub(super) fn new(limits: MemoryLimits) -> Self {
         Self {
             limits,

@@ -10,7 +10,7 @@ use shoal_protocol::StreamId;
 use tokio::time::Instant;
 
 use super::MemoryStore;
-use super::data::{Data, Lease, SessionData, StreamData};
+use super::data::{Lease, MemoryData, SessionData, StreamData};
 use crate::{
     Claim, Directory, Epoch, Evidence, NewSession, NodeId, Placement, Renewal, SessionId,
     StoreError,
@@ -168,7 +168,7 @@ impl Directory for MemoryStore {
     }
 }
 
-impl Data {
+impl MemoryData {
     fn claim(
         &self,
         session: &SessionId,

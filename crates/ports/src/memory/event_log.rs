@@ -4,7 +4,7 @@ use shoal_protocol::{EventId, StreamId};
 use tokio::time::Instant;
 
 use super::MemoryStore;
-use super::data::{Data, SessionData, StreamData};
+use super::data::{MemoryData, SessionData, StreamData};
 use crate::{
     Append, Appended, Epoch, EventLog, LogError, LoggedEvent, Page, SessionId, StoreError,
 };
@@ -13,7 +13,7 @@ pub(super) const NO_STREAM: &str = "the stream has expired or never existed";
 const OTHER_EPOCH: &str = "the log has been restarted since";
 const TRIMMED: &str = "the stream has outgrown its limit and lost its oldest events";
 
-impl Data {
+impl MemoryData {
     /// Returns the new position and whether the stream has finished; `None` if the stream had
     /// finished before.
     fn append(

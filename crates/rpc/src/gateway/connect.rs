@@ -3,7 +3,7 @@ use std::sync::Arc;
 use shoal_ports::NodeId;
 
 use super::drive;
-use super::link::Link;
+use super::link::GatewayLink;
 use crate::LinkConfig;
 use crate::error::LinkError;
 use crate::link::LONGEST_MESSAGE;
@@ -18,10 +18,10 @@ pub(super) async fn connect(
     node: Option<&NodeId>,
     address: &str,
     config: &LinkConfig,
-) -> Result<Arc<Link>, LinkError> {
+) -> Result<Arc<GatewayLink>, LinkError> {
     let welcomed = greet(from, node, address, config).await?;
     let (inbox, version) = (welcomed.inbox, welcomed.peer.version);
-    let link = Link::new(welcomed.outbox, config.clone(), version);
+    let link = GatewayLink::new(welcomed.outbox, config.clone(), version);
     tokio::spawn(drive::drive(Arc::clone(&link), inbox, address.to_owned()));
     Ok(link)
 }

@@ -4,7 +4,7 @@ use futures::{StreamExt as _, stream};
 use shoal_telemetry::metrics::LinkKind;
 use tonic::Streaming;
 
-use super::link::{Link, Passed, Reply};
+use super::link::{GatewayLink, GatewayReply, Passed};
 use crate::convert::gateway::{error_from_wire, event_id_in, opened_in};
 use crate::convert::task::{task_in, tasks_in};
 use crate::error::{LinkError, Malformed};
@@ -16,7 +16,7 @@ use crate::proto::node::v1::{EdgeFrame, SessionFrame};
 
 type SessionInbox = Inbox<Streaming<SessionFrame>, SessionFrame, EdgeFrame>;
 
-pub(super) async fn drive(link: Arc<Link>, mut inbox: SessionInbox, address: String) {
+pub(super) async fn drive(link: Arc<GatewayLink>, mut inbox: SessionInbox, address: String) {
     let up = Up::new(LinkKind::Gateway);
     let closing = stream::once(link.closing.clone().cancelled_owned());
     let mut events = LinkEvents::new()
@@ -39,24 +39,27 @@ pub(super) async fn drive(link: Arc<Link>, mut inbox: SessionInbox, address: Str
     link.over(&ended.to_string());
 }
 
-fn handle(link: &Arc<Link>, frame: SessionFrame) -> Result<(), LinkError> {
+fn handle(link: &Arc<GatewayLink>, frame: SessionFrame) -> Result<(), LinkError> {
     let Some(frame) = frame.frame else {
         return Ok(());
     };
     match frame {
-        Frame::Json(said) => link.reply(said.flight, Reply::Json(said.text)),
-        Frame::Accepted(said) => link.reply(said.flight, Reply::Accepted),
+        Frame::Json(said) => link.reply(said.flight, GatewayReply::Json(said.text)),
+        Frame::Accepted(said) => link.reply(said.flight, GatewayReply::Accepted),
         Frame::Opened(said) => {
             let flight = said.flight;
-            link.reply(flight, Reply::Opened(opened_in(said)?));
+            link.reply(flight, GatewayReply::Opened(opened_in(said)?));
         }
-        Frame::Closed(said) => link.reply(said.flight, Reply::Closed),
+        Frame::Closed(said) => link.reply(said.flight, GatewayReply::Closed),
         Frame::Failed(said) => {
-            link.reply(said.flight, Reply::Failed(error_from_wire(said.error)));
+            link.reply(
+                said.flight,
+                GatewayReply::Failed(error_from_wire(said.error)),
+            );
         }
-        Frame::Task(said) => link.reply(said.flight, Reply::Task(task_in(said))),
+        Frame::Task(said) => link.reply(said.flight, GatewayReply::Task(task_in(said))),
         Frame::SessionTasks(said) => {
-            link.reply(said.flight, Reply::SessionTasks(tasks_in(said)));
+            link.reply(said.flight, GatewayReply::SessionTasks(tasks_in(said)));
         }
         Frame::StreamBegan(said) => {
             let cursor = said.cursor.ok_or(Malformed("stream: it has no cursor"))?;

@@ -19,17 +19,17 @@ use crate::proto::node::v1::{Detach, EdgeFrame, Item};
 
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-pub(super) struct Link {
+pub(super) struct GatewayLink {
     pub(super) outbox: Arc<Outbox<EdgeFrame>>,
     pub(super) config: LinkConfig,
     pub(super) version: u32,
     pub(super) closing: CancellationToken,
     next: AtomicU64,
-    flights: Mutex<Option<ByFlight<PendingRequest>>>,
+    flights: Mutex<Option<ByFlight<PendingAnswer>>>,
 }
 
-enum PendingRequest {
-    Asked(oneshot::Sender<Reply>),
+enum PendingAnswer {
+    Asked(oneshot::Sender<GatewayReply>),
     /// The peer's credit limits the number of items.
     Streaming(LazySender<Passed>),
 }
@@ -39,7 +39,7 @@ pub(super) enum Passed {
     End,
 }
 
-pub(super) enum Reply {
+pub(super) enum GatewayReply {
     Opened(Opened),
     Accepted,
     Json(Bytes),
@@ -50,7 +50,7 @@ pub(super) enum Reply {
     Failed(GatewayError),
 }
 
-impl Reply {
+impl GatewayReply {
     pub(super) fn into_task(self) -> Result<Task, GatewayError> {
         match self {
             Self::Task(task) => Ok(task),
@@ -66,7 +66,7 @@ impl Reply {
     }
 }
 
-impl Link {
+impl GatewayLink {
     pub(super) fn new(
         outbox: Arc<Outbox<EdgeFrame>>,
         config: LinkConfig,
@@ -89,7 +89,7 @@ impl Link {
     pub(super) async fn ask(
         self: &Arc<Self>,
         frame: impl FnOnce(u64) -> Frame,
-    ) -> Result<Reply, GatewayError> {
+    ) -> Result<GatewayReply, GatewayError> {
         if self.outbox.is_full() {
             return Err(GatewayError::Overloaded {
                 reason: "too many bytes wait to be sent to the session's node".to_owned(),
@@ -100,7 +100,7 @@ impl Link {
         let (answer, answered) = oneshot::channel();
         let entered = match &mut *self.flights.lock() {
             Some(flights) => flights
-                .insert(number, PendingRequest::Asked(answer))
+                .insert(number, PendingAnswer::Asked(answer))
                 .is_none(),
             None => false,
         };
@@ -121,18 +121,18 @@ impl Link {
         let reply = answered.await;
         guard.number = None;
         match reply {
-            Ok(Reply::Failed(error)) => Err(error),
+            Ok(GatewayReply::Failed(error)) => Err(error),
             Ok(reply) => Ok(reply),
             Err(_) => Err(broken()),
         }
     }
 
-    pub(super) fn reply(&self, number: u64, reply: Reply) {
+    pub(super) fn reply(&self, number: u64, reply: GatewayReply) {
         let asked = match &mut *self.flights.lock() {
             Some(flights) => flights.remove(&number),
             None => None,
         };
-        if let Some(PendingRequest::Asked(asked)) = asked {
+        if let Some(PendingAnswer::Asked(asked)) = asked {
             let _ = asked.send(reply);
         }
     }
@@ -141,8 +141,8 @@ impl Link {
         let (sender, items) = lazy_channel(usize::MAX);
         let asked = match &mut *self.flights.lock() {
             Some(flights) => match flights.remove(&number) {
-                Some(PendingRequest::Asked(asked)) => {
-                    flights.insert(number, PendingRequest::Streaming(sender));
+                Some(PendingAnswer::Asked(asked)) => {
+                    flights.insert(number, PendingAnswer::Streaming(sender));
                     Some(asked)
                 }
                 _ => None,
@@ -153,7 +153,7 @@ impl Link {
             return self.detach(number);
         };
         let stream = stream::arriving(Arc::clone(self), number, cursor, items);
-        let _ = asked.send(Reply::Stream(stream));
+        let _ = asked.send(GatewayReply::Stream(stream));
     }
 
     pub(super) fn pass(&self, number: u64, passed: Passed) {
@@ -162,7 +162,7 @@ impl Link {
             return;
         };
         let ended = matches!(passed, Passed::End);
-        if let Some(PendingRequest::Streaming(items)) = flights.get(&number) {
+        if let Some(PendingAnswer::Streaming(items)) = flights.get(&number) {
             let _ = items.try_send(passed);
         }
         if ended {
@@ -195,7 +195,7 @@ impl Link {
 }
 
 struct DetachGuard<'a> {
-    link: &'a Link,
+    link: &'a GatewayLink,
     number: Option<u64>,
 }
 

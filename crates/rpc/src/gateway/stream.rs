@@ -6,24 +6,24 @@ use futures::Stream;
 use shoal_ports::{EventStream, LazyReceiver, StreamItem, StreamItems};
 use shoal_protocol::EventId;
 
-use super::link::{Link, Passed};
+use super::link::{GatewayLink, Passed};
 use crate::convert::gateway::{item_cost, item_in};
-use crate::link::credit::Taken;
+use crate::link::credit::UngrantedCredit;
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::types::v1::Credit;
 
 /// Grants the peer credit for yielded items. Ends with [`StreamItem::Moved`] if the link breaks. Detaches the flight
 /// on drop.
 struct Arriving {
-    link: Arc<Link>,
+    link: Arc<GatewayLink>,
     flight: u64,
     items: LazyReceiver<Passed>,
-    taken: Taken,
+    taken: UngrantedCredit,
     over: bool,
 }
 
 pub(super) fn arriving(
-    link: Arc<Link>,
+    link: Arc<GatewayLink>,
     flight: u64,
     cursor: EventId,
     items: LazyReceiver<Passed>,
@@ -32,7 +32,7 @@ pub(super) fn arriving(
         link,
         flight,
         items,
-        taken: Taken::default(),
+        taken: UngrantedCredit::default(),
         over: false,
     };
     EventStream {

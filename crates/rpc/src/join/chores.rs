@@ -13,20 +13,20 @@ use crate::proto::worker::v1::Subscribed;
 
 pub(super) struct Chores {
     joining: Arc<Joining>,
-    running: FuturesUnordered<BoxFuture<'static, Outcome>>,
+    running: FuturesUnordered<BoxFuture<'static, ChoreOutcome>>,
     subscribed: BTreeSet<String>,
-    wishes: VecDeque<Wish>,
+    wishes: VecDeque<SubscriptionChange>,
     is_wishing: bool,
     endings: u64,
     pub(super) has_told_own_lists: bool,
 }
 
-enum Wish {
+enum SubscriptionChange {
     Subscribe(u64, String),
     Unsubscribe(String),
 }
 
-enum Outcome {
+enum ChoreOutcome {
     Subscribed(u64, String, Result<(), RpcError>, u64),
     Unsubscribed,
     SessionEnded,
@@ -53,24 +53,25 @@ impl Chores {
         let worker = Arc::clone(&self.joining.worker);
         self.running.push(Box::pin(async move {
             worker.end_session(&session).await;
-            Outcome::SessionEnded
+            ChoreOutcome::SessionEnded
         }));
     }
 
     pub(super) fn subscribe(&mut self, request: u64, uri: String) {
-        self.wishes.push_back(Wish::Subscribe(request, uri));
+        self.wishes
+            .push_back(SubscriptionChange::Subscribe(request, uri));
         self.wish();
     }
 
     pub(super) fn unsubscribe(&mut self, uri: String) {
-        self.wishes.push_back(Wish::Unsubscribe(uri));
+        self.wishes.push_back(SubscriptionChange::Unsubscribe(uri));
         self.wish();
     }
 
     pub(super) fn unsubscribe_all(&mut self) {
         self.endings += 1;
         self.wishes = (self.subscribed.iter().cloned())
-            .map(Wish::Unsubscribe)
+            .map(SubscriptionChange::Unsubscribe)
             .collect();
         self.wish();
     }
@@ -81,19 +82,21 @@ impl Chores {
         {
             let joining = Arc::clone(&self.joining);
             let endings = self.endings;
-            let chore: BoxFuture<'static, Outcome> = match wish {
-                Wish::Subscribe(request, uri) if self.subscribed.contains(&uri) => {
-                    Box::pin(async move { Outcome::Subscribed(request, uri, Ok(()), endings) })
+            let chore: BoxFuture<'static, ChoreOutcome> = match wish {
+                SubscriptionChange::Subscribe(request, uri) if self.subscribed.contains(&uri) => {
+                    Box::pin(async move { ChoreOutcome::Subscribed(request, uri, Ok(()), endings) })
                 }
-                Wish::Subscribe(request, uri) => Box::pin(async move {
+                SubscriptionChange::Subscribe(request, uri) => Box::pin(async move {
                     let outcome = joining.subscriptions.add(&joining.worker, &uri).await;
-                    Outcome::Subscribed(request, uri, outcome, endings)
+                    ChoreOutcome::Subscribed(request, uri, outcome, endings)
                 }),
-                Wish::Unsubscribe(uri) if self.subscribed.remove(&uri) => Box::pin(async move {
-                    joining.subscriptions.remove(&joining.worker, &uri).await;
-                    Outcome::Unsubscribed
-                }),
-                Wish::Unsubscribe(_) => continue,
+                SubscriptionChange::Unsubscribe(uri) if self.subscribed.remove(&uri) => {
+                    Box::pin(async move {
+                        joining.subscriptions.remove(&joining.worker, &uri).await;
+                        ChoreOutcome::Unsubscribed
+                    })
+                }
+                SubscriptionChange::Unsubscribe(_) => continue,
             };
             self.is_wishing = true;
             self.running.push(chore);
@@ -106,19 +109,21 @@ impl Chores {
             return std::future::pending().await;
         };
         let (request, uri, outcome, endings) = match outcome {
-            Outcome::SessionEnded => return None,
-            Outcome::Unsubscribed => {
+            ChoreOutcome::SessionEnded => return None,
+            ChoreOutcome::Unsubscribed => {
                 self.is_wishing = false;
                 self.wish();
                 return None;
             }
-            Outcome::Subscribed(request, uri, outcome, endings) => (request, uri, outcome, endings),
+            ChoreOutcome::Subscribed(request, uri, outcome, endings) => {
+                (request, uri, outcome, endings)
+            }
         };
         self.is_wishing = false;
         if outcome.is_ok() {
             self.subscribed.insert(uri.clone());
             if endings != self.endings {
-                self.wishes.push_front(Wish::Unsubscribe(uri));
+                self.wishes.push_front(SubscriptionChange::Unsubscribe(uri));
             }
         }
         self.wish();

@@ -27,7 +27,7 @@ use crate::proto::worker::v1::node_frame::Frame;
 use crate::proto::worker::v1::worker_frame::Frame as WorkerKind;
 use crate::proto::worker::v1::{self as wire, NodeFrame, WorkerFrame};
 
-pub(super) struct Drive<'a> {
+pub(super) struct JoinDrive<'a> {
     pub(super) flights: ServedCalls,
     pub(super) chores: &'a mut Chores,
     pub(super) config: &'a LinkConfig,
@@ -39,14 +39,14 @@ pub(super) struct Drive<'a> {
     announcement: watch::Receiver<Announcement>,
     own_lists: watch::Receiver<OwnLists>,
     told_own_lists: Option<OwnLists>,
-    events: LinkEvents<Happened>,
+    events: LinkEvents<JoinEvent>,
     reported: Option<(WorkerLoad, Option<LedgerNumber>)>,
     /// Reused, because a new timer may cost more than a call.
     accept: Pin<Box<Sleep>>,
     accepting: bool,
 }
 
-enum Happened {
+enum JoinEvent {
     Stop,
     Announce,
     Report,
@@ -55,13 +55,13 @@ enum Happened {
     Pulse(Result<(), LinkError>),
 }
 
-pub(super) enum End {
+pub(super) enum JoinEnd {
     Broke(LinkError),
     Stopped,
     Left(bool),
 }
 
-impl<'a> Drive<'a> {
+impl<'a> JoinDrive<'a> {
     pub(super) fn new(
         flights: ServedCalls,
         chores: &'a mut Chores,
@@ -77,13 +77,13 @@ impl<'a> Drive<'a> {
         let mut ticks = interval(config.load_interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let events = LinkEvents::new()
-            .or(stream::once(stop.clone().cancelled_owned()).map(|()| Happened::Stop))
-            .or(IntervalStream::new(ticks).map(|_| Happened::Report))
-            .or(WatchStream::from_changes(announcement.clone()).map(|_| Happened::Announce))
-            .or(WatchStream::from_changes(leave.clone()).map(|_| Happened::Announce))
-            .or(WatchStream::from_changes(own_lists.clone()).map(|_| Happened::OwnLists))
-            .or(BroadcastStream::new(worker.resource_updates()).map(Happened::ResourceUpdated))
-            .or(inbox.pulse(config).map(Happened::Pulse));
+            .or(stream::once(stop.clone().cancelled_owned()).map(|()| JoinEvent::Stop))
+            .or(IntervalStream::new(ticks).map(|_| JoinEvent::Report))
+            .or(WatchStream::from_changes(announcement.clone()).map(|_| JoinEvent::Announce))
+            .or(WatchStream::from_changes(leave.clone()).map(|_| JoinEvent::Announce))
+            .or(WatchStream::from_changes(own_lists.clone()).map(|_| JoinEvent::OwnLists))
+            .or(BroadcastStream::new(worker.resource_updates()).map(JoinEvent::ResourceUpdated))
+            .or(inbox.pulse(config).map(JoinEvent::Pulse));
         Self {
             outbox: Arc::clone(&flights.outbox),
             flights,
@@ -103,7 +103,7 @@ impl<'a> Drive<'a> {
         }
     }
 
-    pub(super) async fn run(mut self) -> End {
+    pub(super) async fn run(mut self) -> JoinEnd {
         // The load goes first, because a node refuses calls until it knows the worker's capacity.
         self.report();
         self.announce();
@@ -121,11 +121,11 @@ impl<'a> Drive<'a> {
         }
     }
 
-    async fn step(&mut self, leaving: Option<Instant>) -> Result<(), End> {
+    async fn step(&mut self, leaving: Option<Instant>) -> Result<(), JoinEnd> {
         tokio::task::consume_budget().await;
         if self.stop.is_cancelled() {
             self.outbox.close(Some("the worker stops"));
-            return Err(End::Stopped);
+            return Err(JoinEnd::Stopped);
         }
         let full = self.outbox.is_full();
         if let Some(due) = self.flights.accept_due()
@@ -138,7 +138,7 @@ impl<'a> Drive<'a> {
             number = self.flights.ready.next(), if !full => self.flights.look(number),
             frame = self.inbox.next() => {
                 let handled = frame.and_then(|frame| self.handle(frame));
-                handled.map_err(End::Broke)?;
+                handled.map_err(JoinEnd::Broke)?;
             }
             () = self.outbox.room(), if full => {}
             said = self.chores.next() => {
@@ -157,14 +157,14 @@ impl<'a> Drive<'a> {
         Ok(())
     }
 
-    fn happened(&mut self, happened: Happened) -> Result<(), End> {
+    fn happened(&mut self, happened: JoinEvent) -> Result<(), JoinEnd> {
         match happened {
-            Happened::Stop => {}
-            Happened::Announce => self.announce(),
-            Happened::Report => self.report(),
-            Happened::OwnLists => self.tell_own_lists(),
-            Happened::ResourceUpdated(update) => self.tell(update),
-            Happened::Pulse(lives) => return lives.map_err(End::Broke),
+            JoinEvent::Stop => {}
+            JoinEvent::Announce => self.announce(),
+            JoinEvent::Report => self.report(),
+            JoinEvent::OwnLists => self.tell_own_lists(),
+            JoinEvent::ResourceUpdated(update) => self.tell(update),
+            JoinEvent::Pulse(lives) => return lives.map_err(JoinEnd::Broke),
         }
         Ok(())
     }
@@ -236,14 +236,14 @@ impl<'a> Drive<'a> {
         }
     }
 
-    async fn part(mut self) -> End {
+    async fn part(mut self) -> JoinEnd {
         let idle = self.flights.is_idle();
         self.flights.parted = true;
         self.outbox.push_now(WorkerKind::Goodbye(wire::Goodbye {}));
         // A failure is harmless: the node gives up unanswered calls.
         let _ = timeout(self.config.handshake_timeout, self.last_words()).await;
         self.outbox.close(None);
-        End::Left(idle)
+        JoinEnd::Left(idle)
     }
 
     /// The node must have read everything, because the worker's process may exit afterwards.
@@ -253,7 +253,7 @@ impl<'a> Drive<'a> {
                 break end;
             }
         };
-        if let End::Broke(LinkError::Closed(_)) = end {
+        if let JoinEnd::Broke(LinkError::Closed(_)) = end {
             self.outbox.close(None);
             tokio::select! {
                 () = self.inbox.ended() => {}

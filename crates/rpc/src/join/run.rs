@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::chores::Chores;
 use super::connect::{WelcomedWorker, connect};
-use super::drive::{Drive, End};
+use super::drive::{JoinDrive, JoinEnd};
 use super::served_calls::ServedCalls;
 use super::{JoinState, Joining};
 use crate::LinkConfig;
@@ -56,15 +56,15 @@ impl Runner {
             let began = Instant::now();
             let error = match connected {
                 Ok(connected) => match self.drive(&mut chores, connected, &mut memory).await {
-                    End::Broke(error) => {
+                    JoinEnd::Broke(error) => {
                         if began.elapsed() >= LASTED {
                             backoff.reset();
                         }
                         alone_since = Instant::now();
                         error
                     }
-                    End::Stopped => break false,
-                    End::Left(idle) => break idle,
+                    JoinEnd::Stopped => break false,
+                    JoinEnd::Left(idle) => break idle,
                 },
                 Err(error) => error,
             };
@@ -104,7 +104,7 @@ impl Runner {
         chores: &mut Chores,
         welcomed: WelcomedWorker,
         memory: &mut Option<Memory>,
-    ) -> End {
+    ) -> JoinEnd {
         let WelcomedWorker {
             welcome,
             peer,
@@ -126,7 +126,7 @@ impl Runner {
             last_error: None,
         });
         let up = Up::new(LinkKind::Worker);
-        let drive = Drive::new(
+        let drive = JoinDrive::new(
             ServedCalls::new(Arc::clone(&self.joining), Arc::clone(&outbox), &peer),
             chores,
             &self.config,
@@ -136,7 +136,7 @@ impl Runner {
             inbox,
         );
         let end = drive.run().await;
-        if let End::Broke(error) = &end {
+        if let JoinEnd::Broke(error) = &end {
             up.ended(error);
             outbox.close(Some(&error.to_string()));
         }

@@ -23,10 +23,10 @@ pub(super) struct ServedCall {
     waker: Waker,
 }
 
-pub(super) type Opening = BoxFuture<'static, Result<RunningCall, CallFailure>>;
+pub(super) type OpeningCall = BoxFuture<'static, Result<RunningCall, CallFailure>>;
 
 enum ReadStage {
-    Starting(Opening),
+    Starting(OpeningCall),
     /// The node does not know the refusal yet.
     Refused(CallFailure),
     Reading(CallEvents),
@@ -34,7 +34,7 @@ enum ReadStage {
     Steering,
 }
 
-pub(super) enum Step {
+pub(super) enum ServedStep {
     Wait,
     /// The worker got an answer. The flag tells whether the question was open.
     Answered(AskId, bool),
@@ -44,7 +44,7 @@ pub(super) enum Step {
 }
 
 impl ServedCall {
-    pub(super) fn new(opening: Opening, credit: i64, bell: Arc<Bell>) -> Self {
+    pub(super) fn new(opening: OpeningCall, credit: i64, bell: Arc<Bell>) -> Self {
         Self {
             stage: ReadStage::Starting(opening),
             control: None,
@@ -79,24 +79,24 @@ impl ServedCall {
         }
     }
 
-    pub(super) fn poll(&mut self) -> Step {
+    pub(super) fn poll(&mut self) -> ServedStep {
         self.begin();
         let waker = self.waker.clone();
         let mut cx = Context::from_waker(&waker);
         for at in 0..self.answers.len() {
             if let Poll::Ready(open) = self.answers[at].1.poll_unpin(&mut cx) {
-                return Step::Answered(self.answers.swap_remove(at).0, open);
+                return ServedStep::Answered(self.answers.swap_remove(at).0, open);
             }
         }
         let events = match &mut self.stage {
             ReadStage::Reading(events) if self.credit > 0 => events,
-            ReadStage::Refused(failure) => return Step::Refused(failure.clone()),
-            _ => return Step::Wait,
+            ReadStage::Refused(failure) => return ServedStep::Refused(failure.clone()),
+            _ => return ServedStep::Wait,
         };
         match Pin::new(events).poll_next(&mut cx) {
-            Poll::Pending => Step::Wait,
-            Poll::Ready(Some(event)) => Step::Event(event),
-            Poll::Ready(None) => Step::Ended,
+            Poll::Pending => ServedStep::Wait,
+            Poll::Ready(Some(event)) => ServedStep::Event(event),
+            Poll::Ready(None) => ServedStep::Ended,
         }
     }
 

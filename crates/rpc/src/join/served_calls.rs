@@ -7,13 +7,13 @@ use shoal_ports::{Attach, Call, CallFailure, LedgerNumber};
 use tokio::time::Instant;
 
 use super::Joining;
-use super::served_call::{Opening, ServedCall};
+use super::served_call::{OpeningCall, ServedCall};
 use super::stopping::Stopping;
 use crate::error::TooLong;
 use crate::link::ByFlight;
 use crate::link::outbox::Outbox;
 use crate::link::ready::ReadySet;
-use crate::link::versions::Peer;
+use crate::link::versions::PeerHello;
 use crate::proto::worker::v1::worker_frame::Frame;
 use crate::proto::worker::v1::{self as wire, WorkerFrame};
 
@@ -35,7 +35,7 @@ impl ServedCalls {
     pub(super) fn new(
         joining: Arc<Joining>,
         outbox: Arc<Outbox<WorkerFrame>>,
-        peer: &Peer,
+        peer: &PeerHello,
     ) -> Self {
         Self {
             joining,
@@ -81,7 +81,7 @@ impl ServedCalls {
         self.open(number, opening, accept);
     }
 
-    fn open(&mut self, number: u64, opening: Opening, accept: Instant) {
+    fn open(&mut self, number: u64, opening: OpeningCall, accept: Instant) {
         let flight = ServedCall::new(opening, self.credit, self.ready.bell(number));
         flight.ring();
         self.flights.insert(number, flight);

@@ -7,12 +7,12 @@ use tokio::sync::Mutex;
 
 /// For all links together, the worker gets at most one for each resource.
 #[derive(Default)]
-pub(super) struct Subscriptions {
+pub(super) struct SubscriptionCounts {
     // Locked during a request to the worker, so that changes stay in order.
     counts: Mutex<HashMap<String, usize>>,
 }
 
-impl Subscriptions {
+impl SubscriptionCounts {
     pub(super) async fn add(&self, worker: &Arc<dyn Worker>, uri: &str) -> Result<(), RpcError> {
         let mut counts = self.counts.lock().await;
         worker.subscribe(uri).await?;

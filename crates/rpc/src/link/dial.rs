@@ -4,7 +4,7 @@ use std::io;
 use tonic::transport::{Channel, Endpoint};
 
 use crate::error::LinkError;
-use crate::tls::{self, Unreached};
+use crate::tls::{self, UnreachedPeer};
 use crate::{LinkConfig, Tls};
 
 pub(crate) async fn connect(address: &str, config: &LinkConfig) -> Result<Channel, LinkError> {
@@ -20,7 +20,7 @@ pub(crate) async fn connect(address: &str, config: &LinkConfig) -> Result<Channe
         None => endpoint.connect().await,
     };
     connected.map_err(|error| {
-        let unreached = cause::<Unreached>(&error).map(ToString::to_string);
+        let unreached = cause::<UnreachedPeer>(&error).map(ToString::to_string);
         let why = unreached.or_else(|| error.source().map(ToString::to_string));
         let why = why.unwrap_or_else(|| error.to_string());
         let said = cause::<io::Error>(&error).map(io::Error::kind);

@@ -10,14 +10,14 @@ use super::dial;
 use super::frame::Frame;
 use super::inbox::Inbox;
 use super::outbox::{OutStream, Outbox};
-use super::versions::{self, Peer};
+use super::versions::{self, PeerHello};
 use crate::LinkConfig;
 use crate::error::LinkError;
 use crate::proto::types::v1::{Limits, Versions};
 
 pub(crate) struct Welcomed<F, O, W> {
     pub(crate) welcome: W,
-    pub(crate) peer: Peer,
+    pub(crate) peer: PeerHello,
     pub(crate) inbox: Inbox<Streaming<F>, F, O>,
     pub(crate) outbox: Arc<Outbox<O>>,
 }
@@ -84,7 +84,7 @@ pub(crate) fn accept<S, F, O>(
     limits: Option<Limits>,
     inbox: &mut Inbox<S, F, O>,
     outbox: &Outbox<O>,
-) -> Result<Peer, Status>
+) -> Result<PeerHello, Status>
 where
     S: Stream<Item = Result<F, Status>> + Unpin,
     F: Frame,
@@ -99,13 +99,13 @@ fn open<S, F, O>(
     limits: Option<Limits>,
     inbox: &mut Inbox<S, F, O>,
     outbox: &Outbox<O>,
-) -> Peer
+) -> PeerHello
 where
     S: Stream<Item = Result<F, Status>> + Unpin,
     F: Frame,
     O: Frame,
 {
-    let peer = Peer::new(version, limits);
+    let peer = PeerHello::new(version, limits);
     outbox.open(&peer);
     inbox.open(version);
     peer

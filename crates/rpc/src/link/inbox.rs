@@ -22,7 +22,7 @@ pub(crate) struct Inbox<S, F, O> {
     stream: S,
     outbox: Arc<Outbox<O>>,
     batch: std::vec::IntoIter<F>,
-    parts: Parts,
+    parts: PartialFrames,
     batches: bool,
     pub(super) heard: Heard,
     skew: Skew,
@@ -39,7 +39,7 @@ where
             stream,
             outbox,
             batch: Vec::new().into_iter(),
-            parts: Parts::new(max_frame),
+            parts: PartialFrames::new(max_frame),
             batches: false,
             heard: Heard::default(),
             skew: Skew::new(),
@@ -135,12 +135,12 @@ where
     }
 }
 
-struct Parts {
+struct PartialFrames {
     open: HashMap<u64, BytesMut>,
     max_frame: usize,
 }
 
-impl Parts {
+impl PartialFrames {
     fn new(max_frame: usize) -> Self {
         Self {
             open: HashMap::new(),

@@ -30,11 +30,11 @@ pub(super) struct DueFragment<F> {
 /// One queue for each flight with long frames: holds those frames, and the flight's other frames that must stay behind
 /// them.
 pub(super) struct Lanes<F> {
-    lanes: VecDeque<Lane<F>>,
+    lanes: VecDeque<FrameLane<F>>,
     flights: HashSet<u64>,
 }
 
-struct Lane<F> {
+struct FrameLane<F> {
     flight: u64,
     rest: Bytes,
     /// The first fragment waits until this many short frames were sent in all, because some may be of the same flight.
@@ -74,7 +74,7 @@ impl<F: Frame> Lanes<F> {
         }
         if let QueuedFrame::Long(rest) = frame {
             self.flights.insert(flight);
-            self.lanes.push_back(Lane {
+            self.lanes.push_back(FrameLane {
                 flight,
                 rest,
                 after: pushed,
@@ -111,7 +111,7 @@ impl<F: Frame> Lanes<F> {
     }
 
     /// Returns the short frames behind the lane's last fragment. The flight's next long frame begins a new lane.
-    fn free(&mut self, mut lane: Lane<F>) -> Vec<(F, usize)> {
+    fn free(&mut self, mut lane: FrameLane<F>) -> Vec<(F, usize)> {
         let mut freed = Vec::new();
         self.flights.remove(&lane.flight);
         while let Some(frame) = lane.behind.pop_front() {

@@ -10,11 +10,11 @@ use shoal_telemetry::metrics::{Direction, metrics};
 use tokio::sync::Notify;
 use tonic::Status;
 
-use self::queue::{Queue, Stage};
+use self::queue::{FrameQueue, QueueStage};
 use super::LONGEST_WHOLE;
 use super::frame::{Frame, LinkFrame};
 use super::lanes::QueuedFrame;
-use super::versions::{BATCHES, Peer};
+use super::versions::{BATCHES, PeerHello};
 use crate::error::TooLong;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) enum Pushed {
 /// The sending side of a link. Frames of one flight keep their order. Fragments take turns, so that
 /// long frames do not hold up others.
 pub(crate) struct Outbox<F> {
-    queue: Mutex<Queue<F>>,
+    queue: Mutex<FrameQueue<F>>,
     room: Notify,
     max_queued: usize,
 }
@@ -37,14 +37,14 @@ impl<F: Frame> Outbox<F> {
     /// may be sent, one by one.
     pub(crate) fn new(max_queued: usize) -> (Arc<Self>, OutStream<F>) {
         let outbox = Arc::new(Self {
-            queue: Mutex::new(Queue::new()),
+            queue: Mutex::new(FrameQueue::new()),
             room: Notify::new(),
             max_queued,
         });
         (Arc::clone(&outbox), OutStream(outbox))
     }
 
-    pub(crate) fn open(&self, peer: &Peer) {
+    pub(crate) fn open(&self, peer: &PeerHello) {
         let mut queue = self.queue.lock();
         queue.batches = peer.version >= BATCHES;
         queue.max_frame = peer.max_frame;
@@ -88,7 +88,7 @@ impl<F: Frame> Outbox<F> {
             QueuedFrame::Whole(frame, bytes)
         };
         let mut queue = self.queue.lock();
-        if queue.stage != Stage::Open {
+        if queue.stage != QueueStage::Open {
             return Ok(Pushed::Dropped);
         }
         if !suits(queue.bytes) {
@@ -107,7 +107,7 @@ impl<F: Frame> Outbox<F> {
         let frame = frame.into();
         let bytes = frame.encoded_len();
         let mut queue = self.queue.lock();
-        if queue.stage != Stage::Open {
+        if queue.stage != QueueStage::Open {
             return;
         }
         queue.push_now(frame, bytes);
@@ -135,25 +135,25 @@ impl<F: Frame> Outbox<F> {
 
     fn has_room(&self) -> bool {
         let queue = self.queue.lock();
-        queue.stage != Stage::Open || queue.bytes <= self.max_queued
+        queue.stage != QueueStage::Open || queue.bytes <= self.max_queued
     }
 
     /// Accepts no more frames, and sends the reason last. The stream stays open until
     /// [`close`](Self::close).
     pub(crate) fn finish(&self, reason: &str) {
-        self.end(Stage::Finished, Some(reason));
+        self.end(QueueStage::Finished, Some(reason));
     }
 
     /// Ends the stream after its frames, with a reason if the peer needs one.
     pub(crate) fn close(&self, reason: Option<&str>) {
-        self.end(Stage::Closed, reason);
+        self.end(QueueStage::Closed, reason);
     }
 
-    fn end(&self, stage: Stage, reason: Option<&str>) {
+    fn end(&self, stage: QueueStage, reason: Option<&str>) {
         let last = reason.map(|reason| F::of_link(LinkFrame::Close(reason.to_owned())));
         let mut queue = self.queue.lock();
         queue.finish(last);
-        if stage == Stage::Closed {
+        if stage == QueueStage::Closed {
             queue.stage = stage;
         }
         let waker = queue.waker.take();
@@ -165,7 +165,7 @@ impl<F: Frame> Outbox<F> {
     fn poll_pull(&self, cx: &mut Context<'_>) -> Poll<Option<F>> {
         let mut queue = self.queue.lock();
         let Some((frame, bytes)) = queue.pull() else {
-            if queue.stage == Stage::Closed {
+            if queue.stage == QueueStage::Closed {
                 return Poll::Ready(None);
             }
             match &mut queue.waker {
@@ -215,7 +215,7 @@ impl<F: Frame> Stream for ServerStream<F> {
 impl<F: Frame> Drop for OutStream<F> {
     fn drop(&mut self) {
         let mut queue = self.0.queue.lock();
-        queue.stage = Stage::Closed;
+        queue.stage = QueueStage::Closed;
         let dropped = queue.clear();
         drop(queue);
         drop(dropped);

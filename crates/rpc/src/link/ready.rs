@@ -10,11 +10,11 @@ use parking_lot::Mutex;
 
 #[derive(Default)]
 pub(crate) struct ReadySet {
-    shared: Arc<Shared>,
+    shared: Arc<ReadyQueue>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct ReadyQueue {
     ready: Mutex<VecDeque<Arc<Bell>>>,
     task: AtomicWaker,
 }
@@ -22,7 +22,7 @@ struct Shared {
 pub(crate) struct Bell {
     number: u64,
     rung: AtomicBool,
-    shared: Arc<Shared>,
+    shared: Arc<ReadyQueue>,
 }
 
 impl ReadySet {

@@ -13,7 +13,7 @@ use tonic::Status;
 use super::frame::{Frame as _, LinkFrame};
 use super::inbox::Inbox;
 use super::outbox::{OutStream, Outbox, Pushed};
-use super::versions::Peer;
+use super::versions::PeerHello;
 use super::{FRAGMENT, LANES, LONGEST_MESSAGE};
 use crate::error::{LinkError, TooLong};
 use crate::proto::types::v1::{Fragment, Limits};
@@ -25,12 +25,12 @@ const MAX_FRAME: usize = 1 << 20;
 
 type TestInbox<S> = Inbox<S, WorkerFrame, NodeFrame>;
 
-fn peer(version: u32) -> Peer {
+fn peer(version: u32) -> PeerHello {
     let limits = Limits {
         frame_bytes: MAX_FRAME as u64,
         credit_bytes: 0,
     };
-    Peer::new(version, Some(limits))
+    PeerHello::new(version, Some(limits))
 }
 
 fn outbox(version: u32) -> (Arc<Outbox<WorkerFrame>>, OutStream<WorkerFrame>) {

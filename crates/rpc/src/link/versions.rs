@@ -59,13 +59,13 @@ pub(crate) fn limits(config: &LinkConfig) -> Limits {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer {
+pub(crate) struct PeerHello {
     pub(crate) version: u32,
     pub(crate) max_frame: usize,
     pub(crate) credit: i64,
 }
 
-impl Peer {
+impl PeerHello {
     pub(crate) fn new(version: u32, limits: Option<Limits>) -> Self {
         let limits = limits.unwrap_or_default();
         let or = |said: u64, default: u64| if said == 0 { default } else { said };
@@ -81,7 +81,7 @@ impl Peer {
 
 #[cfg(test)]
 mod tests {
-    use super::{Peer, Versions, negotiate, without_plans};
+    use super::{PeerHello, Versions, negotiate, without_plans};
     use crate::LinkConfig;
 
     fn versions(lowest: u32, highest: u32) -> Option<Versions> {
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn limits_that_are_not_stated_take_their_defaults() {
-        let peer = Peer::new(1, None);
+        let peer = PeerHello::new(1, None);
         assert_eq!((peer.max_frame, peer.credit), (16 << 20, 256 << 10));
     }
 }

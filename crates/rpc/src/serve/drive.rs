@@ -18,13 +18,13 @@ use crate::link::events::LinkEvents;
 use crate::link::inbox::Inbox;
 use crate::link::meter::Up;
 use crate::link::outbox::Outbox;
-use crate::link::versions::{self, Peer};
+use crate::link::versions::{self, PeerHello};
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::node::v1::{EdgeFrame, SessionFrame};
 
 pub(super) type EdgeInbox = Inbox<Streaming<EdgeFrame>, EdgeFrame, SessionFrame>;
 
-pub(super) struct Drive {
+pub(super) struct ServeDrive {
     shared: Arc<GatewayLinksInner>,
     from: String,
     version: u32,
@@ -33,11 +33,11 @@ pub(super) struct Drive {
     flights: Arc<ServedRequests>,
 }
 
-impl Drive {
+impl ServeDrive {
     pub(super) fn new(
         shared: Arc<GatewayLinksInner>,
         from: String,
-        peer: &Peer,
+        peer: &PeerHello,
         outbox: Arc<Outbox<SessionFrame>>,
     ) -> Self {
         shared.connected.fetch_add(1, Ordering::Relaxed);
@@ -214,7 +214,7 @@ impl Drive {
     }
 }
 
-impl Drop for Drive {
+impl Drop for ServeDrive {
     fn drop(&mut self) {
         self.shared.connected.fetch_sub(1, Ordering::Relaxed);
         for flight in self.flights.0.lock().values() {

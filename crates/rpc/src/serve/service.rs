@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use tonic::{Request, Response, Status, Streaming};
 
-use super::drive::{Drive, EdgeInbox};
+use super::drive::{EdgeInbox, ServeDrive};
 use super::{GatewayLinks, GatewayLinksInner};
 use crate::error::LinkError;
 use crate::link::LONGEST_MESSAGE;
@@ -49,7 +49,7 @@ impl NodeLink for NodeService {
             node: shared.node.to_string(),
             limits: Some(versions::limits(config)),
         }));
-        let drive = Drive::new(Arc::clone(shared), hello.from, &peer, outbox);
+        let drive = ServeDrive::new(Arc::clone(shared), hello.from, &peer, outbox);
         tokio::spawn(drive.run(inbox));
         Ok(Response::new(stream.into()))
     }

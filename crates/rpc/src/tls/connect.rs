@@ -10,10 +10,10 @@ use super::Tls;
 use super::error::{cause, refusal};
 use super::proving::Proving;
 
-pub(crate) type Dialled = TokioIo<Either<Box<Proving>, TcpStream>>;
+pub(crate) type DialledStream = TokioIo<Either<Box<Proving>, TcpStream>>;
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unreached {
+pub(crate) enum UnreachedPeer {
     #[error("{0}")]
     Connection(#[from] io::Error),
     /// Another peer answered, or one side refused the other's certificate.
@@ -21,7 +21,7 @@ pub(crate) enum Unreached {
     Peer(String),
 }
 
-pub(crate) async fn dial(address: &str, tls: &Tls) -> Result<Dialled, Unreached> {
+pub(crate) async fn dial(address: &str, tls: &Tls) -> Result<DialledStream, UnreachedPeer> {
     let connector = TlsConnector::from(Arc::clone(&tls.material().client));
     let trust = tls.trust();
     let stream = match reach(address).await {
@@ -47,7 +47,7 @@ pub(crate) async fn dial(address: &str, tls: &Tls) -> Result<Dialled, Unreached>
                 Some(_) => trust.refused(address, &why),
                 None => trust.unknown(address),
             }
-            Err(Unreached::Peer(format!("no TLS with {address}: {why}")))
+            Err(UnreachedPeer::Peer(format!("no TLS with {address}: {why}")))
         }
     }
 }

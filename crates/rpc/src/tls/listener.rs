@@ -16,7 +16,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::contents::{Contents, pair, roots};
 use super::error::{CERTIFICATE, CLIENT_AUTHORITY, TlsError, refusal};
-use super::renewal::{self, Renewed, Source};
+use super::renewal::{self, CertificateSource, Renewed};
 use super::validity::Validity;
 
 /// ALPN protocols for clients, the preferred one first.
@@ -45,13 +45,13 @@ pub struct ListenerTls {
     shared: Arc<Renewed<ListenerFiles>>,
 }
 
-pub(super) struct Made {
+pub(super) struct MadeConfig {
     server: Arc<ServerConfig>,
     validity: Validity,
 }
 
-impl Source for ListenerFiles {
-    type Made = Made;
+impl CertificateSource for ListenerFiles {
+    type Made = MadeConfig;
 
     fn whose(&self) -> &str {
         self.setting
@@ -63,7 +63,7 @@ impl Source for ListenerFiles {
         Contents::read(&self.certificate, &self.key, authority)
     }
 
-    fn make(&self, contents: &Contents) -> Result<Made, TlsError> {
+    fn make(&self, contents: &Contents) -> Result<MadeConfig, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let (chain, key) = pair(contents, &self.certificate, &self.key, &provider)?;
         let of_certificate =
@@ -91,10 +91,10 @@ impl Source for ListenerFiles {
             server.send_tls13_tickets = 0;
         }
         let server = Arc::new(server);
-        Ok(Made { server, validity })
+        Ok(MadeConfig { server, validity })
     }
 
-    fn validity(made: &Made) -> Validity {
+    fn validity(made: &MadeConfig) -> Validity {
         made.validity
     }
 }

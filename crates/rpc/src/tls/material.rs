@@ -11,7 +11,7 @@ use rustls::{ClientConfig, ServerConfig};
 use super::TlsFiles;
 use super::contents::{Contents, pair, roots};
 use super::error::{AUTHORITY, CERTIFICATE, TlsError, fault};
-use super::named::Named;
+use super::named::NamedVerifier;
 use super::standing::{Nodes, Standing};
 use super::validity::Validity;
 
@@ -40,8 +40,10 @@ impl Material {
             WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone()).build();
         let servers = servers.map_err(of_authority)?;
         let clients = WebPkiClientVerifier::builder_with_provider(roots, provider.clone()).build();
-        let clients: Arc<dyn ClientCertVerifier> =
-            Arc::new(Named::new(clients.map_err(of_authority)?, name.clone()));
+        let clients: Arc<dyn ClientCertVerifier> = Arc::new(NamedVerifier::new(
+            clients.map_err(of_authority)?,
+            name.clone(),
+        ));
         let validity = check(&chain, name, &*servers, &*clients)
             .map_err(|problem| TlsError::file(CERTIFICATE, &files.certificate, problem))?;
         let of_certificate = |error: rustls::Error| {

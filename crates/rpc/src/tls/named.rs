@@ -11,18 +11,18 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 
 #[derive(Debug)]
-pub(super) struct Named {
+pub(super) struct NamedVerifier {
     inner: Arc<dyn ClientCertVerifier>,
     name: ServerName<'static>,
 }
 
-impl Named {
+impl NamedVerifier {
     pub(super) fn new(inner: Arc<dyn ClientCertVerifier>, name: ServerName<'static>) -> Self {
         Self { inner, name }
     }
 }
 
-impl ClientCertVerifier for Named {
+impl ClientCertVerifier for NamedVerifier {
     fn offer_client_auth(&self) -> bool {
         self.inner.offer_client_auth()
     }

@@ -12,7 +12,7 @@ use super::contents::Contents;
 use super::error::TlsError;
 use super::validity::Validity;
 
-pub(super) trait Source: Send + Sync + 'static {
+pub(super) trait CertificateSource: Send + Sync + 'static {
     type Made: Send + Sync + 'static;
 
     /// The words after "a new certificate of" in the log.
@@ -22,7 +22,7 @@ pub(super) trait Source: Send + Sync + 'static {
     fn validity(made: &Self::Made) -> Validity;
 }
 
-pub(super) struct Renewed<S: Source> {
+pub(super) struct Renewed<S: CertificateSource> {
     pub(super) source: S,
     current: RwLock<Current<S::Made>>,
 }
@@ -32,7 +32,7 @@ struct Current<M> {
     made: Arc<M>,
 }
 
-impl<S: Source> Renewed<S> {
+impl<S: CertificateSource> Renewed<S> {
     pub(super) fn open(source: S) -> Result<Arc<Self>, TlsError> {
         let contents = source.read()?;
         let made = Arc::new(source.make(&contents)?);
@@ -61,7 +61,7 @@ impl<S: Source> Renewed<S> {
     }
 }
 
-pub(super) async fn renew<S: Source>(shared: Weak<Renewed<S>>, every: Duration) {
+pub(super) async fn renew<S: CertificateSource>(shared: Weak<Renewed<S>>, every: Duration) {
     let mut ticks = interval_at(Instant::now() + every, every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut said = None;

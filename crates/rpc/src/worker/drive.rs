@@ -8,7 +8,7 @@ use tokio_stream::wrappers::WatchStream;
 use tokio_util::sync::CancellationToken;
 use tonic::Streaming;
 
-use super::link::Link;
+use super::link::LinkToWorker;
 use super::linked_call::{Arrived, LinkedCall};
 use super::peer::WorkerPeer;
 use crate::convert::catalog::{load_in, own_lists_in};
@@ -23,9 +23,9 @@ use crate::proto::worker::v1::{self as wire, NodeFrame, WorkerFrame};
 
 pub(super) type WorkerInbox = Inbox<Streaming<WorkerFrame>, WorkerFrame, NodeFrame>;
 
-pub(super) struct Drive {
+pub(super) struct WorkerDrive {
     pub(super) peer: Arc<WorkerPeer>,
-    pub(super) link: Arc<Link>,
+    pub(super) link: Arc<LinkToWorker>,
     inbox: WorkerInbox,
     events: LinkEvents<Happened>,
 }
@@ -35,15 +35,15 @@ enum Happened {
     Nodes(Vec<NodeInfo>),
 }
 
-pub(super) enum Said {
+pub(super) enum WorkerNews {
     Announce(Box<wire::Announce>),
     Goodbye,
 }
 
-impl Drive {
+impl WorkerDrive {
     pub(super) fn new(
         peer: Arc<WorkerPeer>,
-        link: Arc<Link>,
+        link: Arc<LinkToWorker>,
         inbox: WorkerInbox,
         nodes: watch::Receiver<Vec<NodeInfo>>,
         closing: CancellationToken,
@@ -68,7 +68,7 @@ impl Drive {
         }
     }
 
-    pub(super) async fn next(&mut self) -> Result<Said, LinkError> {
+    pub(super) async fn next(&mut self) -> Result<WorkerNews, LinkError> {
         loop {
             // Receiving frames spends none of Tokio's task budget. Spend it here, so that a busy
             // link lets other tasks run.
@@ -100,7 +100,7 @@ impl Drive {
         self.link.send(0, NodeKind::Nodes(wire::Nodes { nodes }));
     }
 
-    fn handle(&mut self, frame: WorkerFrame) -> Result<Option<Said>, LinkError> {
+    fn handle(&mut self, frame: WorkerFrame) -> Result<Option<WorkerNews>, LinkError> {
         let Some(frame) = frame.frame else {
             return Ok(None);
         };
@@ -141,8 +141,8 @@ impl Drive {
                     changed
                 });
             }
-            Frame::Announce(said) => return Ok(Some(Said::Announce(Box::new(said)))),
-            Frame::Goodbye(wire::Goodbye {}) => return Ok(Some(Said::Goodbye)),
+            Frame::Announce(said) => return Ok(Some(WorkerNews::Announce(Box::new(said)))),
+            Frame::Goodbye(wire::Goodbye {}) => return Ok(Some(WorkerNews::Goodbye)),
             Frame::Hello(_) => return Err(LinkError::protocol("a second hello")),
             Frame::Batch(_)
             | Frame::Fragment(_)

@@ -4,17 +4,17 @@ use shoal_ports::WorkerLoad;
 /// Counts the calls started and ended since the worker's last report. Otherwise, a node would send
 /// all calls to a worker that was just idle.
 #[derive(Default)]
-pub(super) struct Gauge(Mutex<Reading>);
+pub(super) struct Gauge(Mutex<LoadReading>);
 
 #[derive(Default)]
-struct Reading {
+struct LoadReading {
     reported: WorkerLoad,
     since: i64,
 }
 
 impl Gauge {
     pub(super) fn report(&self, load: WorkerLoad) -> bool {
-        let now = Reading {
+        let now = LoadReading {
             reported: load,
             since: 0,
         };

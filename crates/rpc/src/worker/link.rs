@@ -16,7 +16,7 @@ use crate::link::versions;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::proto::worker::v1::{Answer, Cancel, Detach, NodeFrame};
 
-pub(super) struct Link {
+pub(super) struct LinkToWorker {
     pub(super) worker: WorkerId,
     pub(super) number: u64,
     pub(super) outbox: Arc<Outbox<NodeFrame>>,
@@ -31,14 +31,14 @@ pub(super) struct Link {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unsent {
+pub(super) enum UnsentFrame {
     #[error("its link has ended")]
     Over,
     #[error(transparent)]
     TooLong(#[from] TooLong),
 }
 
-impl Link {
+impl LinkToWorker {
     pub(super) fn new(
         worker: WorkerId,
         number: u64,
@@ -64,7 +64,7 @@ impl Link {
         &self,
         number: u64,
         frame: impl FnOnce(u64) -> Frame,
-    ) -> Result<Arc<LinkedCall>, Unsent> {
+    ) -> Result<Arc<LinkedCall>, UnsentFrame> {
         let frame = frame(number);
         let is_start = matches!(frame, Frame::Start(_));
         let flight = Arc::new(LinkedCall::new(number, is_start));
@@ -75,12 +75,12 @@ impl Link {
                     self.gauge.started();
                 }
             }
-            None => return Err(Unsent::Over),
+            None => return Err(UnsentFrame::Over),
         }
         let unsent = match self.outbox.push(number, frame) {
-            Ok(Pushed::Dropped) => Unsent::Over,
+            Ok(Pushed::Dropped) => UnsentFrame::Over,
             Ok(_) => return Ok(flight),
-            Err(too_long) => Unsent::TooLong(too_long),
+            Err(too_long) => UnsentFrame::TooLong(too_long),
         };
         self.forget(&flight);
         Err(unsent)

@@ -6,23 +6,23 @@ use shoal_ports::{AskId, CallFailure};
 use tokio::sync::oneshot;
 
 use crate::convert::event::{event_cost, is_end, is_stop};
-use crate::link::credit::Taken;
+use crate::link::credit::UngrantedCredit;
 use crate::proto::worker::v1::Event;
 
 pub(super) struct LinkedCall {
     pub(super) number: u64,
     /// Whether the flight starts a call, which adds to the worker's load.
     pub(super) is_start: bool,
-    state: Mutex<State>,
+    state: Mutex<LinkedCallState>,
 }
 
-struct State {
+struct LinkedCallState {
     stage: CallStage,
     name: Option<u64>,
     first: Option<Event>,
     more: VecDeque<Event>,
     unread: u64,
-    taken: Taken,
+    taken: UngrantedCredit,
     waker: Option<Waker>,
     /// Sent answers that the worker has not acknowledged.
     answers: Vec<(AskId, oneshot::Sender<bool>)>,
@@ -70,13 +70,13 @@ impl LinkedCall {
         Self {
             number,
             is_start,
-            state: Mutex::new(State {
+            state: Mutex::new(LinkedCallState {
                 stage: CallStage::Opening,
                 name: None,
                 first: None,
                 more: VecDeque::new(),
                 unread: 0,
-                taken: Taken::default(),
+                taken: UngrantedCredit::default(),
                 waker: None,
                 answers: Vec::new(),
                 replaced: false,
@@ -250,7 +250,7 @@ impl LinkedCall {
         Poll::Ready(Some((event, grant)))
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut LinkedCallState)) {
         let mut state = self.state.lock();
         if state.is_over() {
             return;
@@ -264,7 +264,7 @@ impl LinkedCall {
     }
 }
 
-impl State {
+impl LinkedCallState {
     fn is_over(&self) -> bool {
         !matches!(self.stage, CallStage::Opening | CallStage::Running)
     }

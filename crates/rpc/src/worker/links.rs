@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::drive::{Drive, Said};
+use super::drive::{WorkerDrive, WorkerNews};
 use super::peer::WorkerPeer;
 use super::remote::RemoteWorker;
 use crate::LinkConfig;
@@ -111,7 +111,7 @@ impl WorkerLinksInner {
     /// Gives the worker up if the worker's process is gone or the worker does not link again in time.
     pub(super) async fn run(
         self: Arc<Self>,
-        mut drive: Drive,
+        mut drive: WorkerDrive,
         standing: Standing,
         presence: PresenceProbe,
     ) {
@@ -119,12 +119,12 @@ impl WorkerLinksInner {
         let (peer, link) = (Arc::clone(&drive.peer), drive.link.number);
         let ended = loop {
             match drive.next().await {
-                Ok(Said::Announce(said)) => {
+                Ok(WorkerNews::Announce(said)) => {
                     if let Err(error) = self.announced(&peer, &standing, *said) {
                         break error;
                     }
                 }
-                Ok(Said::Goodbye) => {
+                Ok(WorkerNews::Goodbye) => {
                     self.part(&mut drive).await;
                     return;
                 }
@@ -173,7 +173,7 @@ impl WorkerLinksInner {
 
     /// Reads the worker's refusals of late calls. This side ends the link last, because the worker's process exits
     /// once the link has ended.
-    async fn part(&self, drive: &mut Drive) {
+    async fn part(&self, drive: &mut WorkerDrive) {
         drive.peer.part();
         self.remove(&drive.peer);
         drive.link.outbox.finish("goodbye");

@@ -13,7 +13,7 @@ use tokio::sync::{broadcast, watch};
 use self::subscriptions::Request;
 use super::acknowledged::Acknowledged;
 use super::gauge::Gauge;
-use super::link::Link;
+use super::link::LinkToWorker;
 use crate::LinkConfig;
 use crate::link::outbox::Outbox;
 use crate::proto::worker::v1::node_frame::Frame;
@@ -48,10 +48,10 @@ struct PeerState {
 }
 
 enum LinkState {
-    Up(Arc<Link>),
+    Up(Arc<LinkToWorker>),
     Down,
     /// The worker has said goodbye, so no new calls start.
-    Parting(Arc<Link>),
+    Parting(Arc<LinkToWorker>),
     Gone,
 }
 
@@ -141,7 +141,7 @@ impl WorkerPeer {
         matches!(self.state.lock().link_state, LinkState::Gone)
     }
 
-    pub(super) fn link(&self) -> Option<Arc<Link>> {
+    pub(super) fn link(&self) -> Option<Arc<LinkToWorker>> {
         match &self.state.lock().link_state {
             LinkState::Up(link) => Some(Arc::clone(link)),
             _ => None,
@@ -153,7 +153,7 @@ impl WorkerPeer {
         &self,
         outbox: Arc<Outbox<NodeFrame>>,
         mut welcome: Welcome,
-    ) -> Option<Arc<Link>> {
+    ) -> Option<Arc<LinkToWorker>> {
         self.broke(None);
         let mut state = self.state.lock();
         if !matches!(state.link_state, LinkState::Down) {
@@ -162,7 +162,7 @@ impl WorkerPeer {
         state.links += 1;
         let gauge = Arc::clone(&self.gauge);
         let (id, version) = (self.id.clone(), welcome.version);
-        let link = Link::new(id, state.links, outbox, gauge, &self.config, version);
+        let link = LinkToWorker::new(id, state.links, outbox, gauge, &self.config, version);
         welcome.memory = self.memory;
         link.send(0, Frame::Welcome(welcome));
         self.resume_subscriptions(&mut state, &link);

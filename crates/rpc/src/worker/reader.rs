@@ -10,7 +10,7 @@ use shoal_ports::{
 };
 use shoal_protocol::Outcome;
 
-use super::link::Link;
+use super::link::LinkToWorker;
 use super::linked_call::{Holder, LinkedCall};
 use crate::convert::event::event_in;
 use crate::convert::outcome::answer_out;
@@ -20,7 +20,7 @@ use crate::proto::worker::v1::{Answer, Cancel};
 
 /// Ready when the worker has reacted to the flight, or the link has ended.
 pub(super) async fn opened(
-    link: Arc<Link>,
+    link: Arc<LinkToWorker>,
     flight: Arc<LinkedCall>,
 ) -> Result<RunningCall, CallFailure> {
     let share = CallShare {
@@ -44,7 +44,7 @@ pub(super) async fn opened(
     }
     let steer = share.split();
     Ok(RunningCall {
-        events: CallEvents::from_stream(Reader(share.only(Holder::Reader))),
+        events: CallEvents::from_stream(CallEventsReader(share.only(Holder::Reader))),
         control: Arc::new(Steer(steer)),
         worker,
     })
@@ -52,7 +52,7 @@ pub(super) async fn opened(
 
 /// Dropping a share releases its part of the flight.
 struct CallShare {
-    link: Arc<Link>,
+    link: Arc<LinkToWorker>,
     flight: Arc<LinkedCall>,
     holder: Holder,
 }
@@ -79,9 +79,9 @@ impl Drop for CallShare {
     }
 }
 
-struct Reader(CallShare);
+struct CallEventsReader(CallShare);
 
-impl Stream for Reader {
+impl Stream for CallEventsReader {
     type Item = CallEvent;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<CallEvent>> {

@@ -10,7 +10,7 @@ use shoal_protocol::RpcError;
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 
-use super::link::Unsent;
+use super::link::UnsentFrame;
 use super::peer::WorkerPeer;
 use super::reader;
 use crate::convert::call::{attach_out, call_out};
@@ -110,8 +110,8 @@ impl Worker for RemoteWorker {
         }
         let flight = link.open(peer.number(), |flight| start_frame(flight, &call, ledger));
         let flight = flight.map_err(|why| match why {
-            Unsent::Over => away(),
-            Unsent::TooLong(too_long) => {
+            UnsentFrame::Over => away(),
+            UnsentFrame::TooLong(too_long) => {
                 let reason = too_long.to_string();
                 unsent(bound, CallFailure::NotExecuted { reason })
             }

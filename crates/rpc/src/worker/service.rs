@@ -3,7 +3,7 @@ use std::sync::Arc;
 use shoal_ports::WorkerId;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::drive::{Drive, WorkerInbox};
+use super::drive::{WorkerDrive, WorkerInbox};
 use super::links::{WorkerLinks, WorkerLinksInner};
 use crate::convert::node::node_out;
 use crate::error::LinkError;
@@ -64,7 +64,7 @@ impl WorkerLink for WorkerService {
         let link = (peer.join(outbox, welcome))
             .ok_or_else(|| Status::unavailable("the worker was just given up"))?;
         let presence = PresenceProbe::begin(address, hello.presence, config.handshake_timeout);
-        let drive = Drive::new(peer, link, inbox, nodes, shared.closing.clone());
+        let drive = WorkerDrive::new(peer, link, inbox, nodes, shared.closing.clone());
         tokio::spawn(Arc::clone(shared).run(drive, standing, presence));
         Ok(Response::new(stream.into()))
     }

@@ -7,13 +7,13 @@ use shoal_protocol::Outcome;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
-use super::Work;
+use super::ActorWork;
 use crate::live::LiveSession;
 use crate::state::{Effect, Input, kept};
 use crate::store_failure::AGAIN;
 
 pub(crate) enum Write {
-    Record(Step, oneshot::Sender<Result<(), StoreError>>),
+    Record(RecordStep, oneshot::Sender<Result<(), StoreError>>),
     Keep {
         call: CallId,
         asked: StateRequest,
@@ -22,7 +22,7 @@ pub(crate) enum Write {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum RecordStep {
     Save,
     /// Writes claim and record again, because the store has lost them.
     Restore,
@@ -32,7 +32,7 @@ pub(crate) enum Step {
 
 impl LiveSession {
     /// Has the actor write the record. `Stale` if the session has a newer owner.
-    pub(crate) async fn write_record(self: &Arc<Self>, step: Step) -> Result<(), StoreError> {
+    pub(crate) async fn write_record(self: &Arc<Self>, step: RecordStep) -> Result<(), StoreError> {
         let written = self.write(|reply| Write::Record(step, reply)).await;
         written.unwrap_or(Err(StoreError::NotFound))
     }
@@ -49,7 +49,7 @@ impl LiveSession {
     }
 }
 
-impl Work {
+impl ActorWork {
     pub(super) async fn write(&mut self, write: Write) {
         match write {
             Write::Record(step, reply) => {
@@ -61,16 +61,16 @@ impl Work {
         }
     }
 
-    async fn step(&mut self, step: Step) -> Result<(), StoreError> {
+    async fn step(&mut self, step: RecordStep) -> Result<(), StoreError> {
         let live = &self.live;
         let Some(record) = live.snapshot().filter(|_| !self.released) else {
             return match step {
-                Step::Save => Ok(()),
+                RecordStep::Save => Ok(()),
                 _ => Err(StoreError::NotFound),
             };
         };
         match step {
-            Step::Save => {
+            RecordStep::Save => {
                 live.share.set_record(record.len());
                 let saved = live.streams.save(record).await;
                 if saved == Err(StoreError::Stale) {
@@ -80,13 +80,13 @@ impl Work {
                 live.last_saved.store(self.node.now(), Ordering::Relaxed);
                 Ok(())
             }
-            Step::Restore => live.streams.enter_claim(record).await,
-            Step::Release => {
+            RecordStep::Restore => live.streams.enter_claim(record).await,
+            RecordStep::Release => {
                 let released = live.streams.release(record).await;
                 self.released = !released.as_ref().is_err_and(StoreError::is_outage);
                 released
             }
-            Step::Remove => {
+            RecordStep::Remove => {
                 self.released = true;
                 self.remove_surely().await
             }

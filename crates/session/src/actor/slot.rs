@@ -5,11 +5,11 @@ use ractor::{ActorRef, ActorRuntime};
 use tokio::sync::{mpsc, oneshot};
 
 use super::record::Write;
-use super::{SessionActor, SessionMsg, Work};
+use super::{ActorWork, SessionActor, SessionMsg};
 use crate::live::LiveSession;
 
 #[derive(Default)]
-pub(crate) struct ActorSlot(Mutex<Option<Running>>);
+pub(crate) struct SessionActorSlot(Mutex<Option<Running>>);
 
 struct Running {
     actor: ActorRef<SessionMsg>,
@@ -18,12 +18,12 @@ struct Running {
 }
 
 #[derive(Debug)]
-pub(crate) enum Unsent {
+pub(crate) enum UnsentMessage {
     Full,
     Dead,
 }
 
-impl ActorSlot {
+impl SessionActorSlot {
     pub(crate) fn due(&self) -> usize {
         self.0.lock().as_ref().map_or(0, |running| running.due)
     }
@@ -53,10 +53,10 @@ impl LiveSession {
         self: &Arc<Self>,
         most: usize,
         message: impl FnOnce(oneshot::Sender<T>) -> SessionMsg,
-    ) -> Result<T, Unsent> {
+    ) -> Result<T, UnsentMessage> {
         let (reply, replied) = oneshot::channel();
         self.send(most, message(reply), None)?;
-        replied.await.map_err(|_| Unsent::Dead)
+        replied.await.map_err(|_| UnsentMessage::Dead)
     }
 
     pub(crate) fn tell(self: &Arc<Self>, message: SessionMsg) {
@@ -66,10 +66,10 @@ impl LiveSession {
     pub(super) async fn write<T>(
         self: &Arc<Self>,
         write: impl FnOnce(oneshot::Sender<T>) -> Write,
-    ) -> Result<T, Unsent> {
+    ) -> Result<T, UnsentMessage> {
         let (reply, replied) = oneshot::channel();
         self.send(usize::MAX, SessionMsg::Write, Some(write(reply)))?;
-        replied.await.map_err(|_| Unsent::Dead)
+        replied.await.map_err(|_| UnsentMessage::Dead)
     }
 
     fn send(
@@ -77,14 +77,14 @@ impl LiveSession {
         most: usize,
         message: SessionMsg,
         write: Option<Write>,
-    ) -> Result<(), Unsent> {
+    ) -> Result<(), UnsentMessage> {
         let mut slot = self.actor.0.lock();
         if slot.as_ref().is_some_and(|running| running.due > most) {
-            return Err(Unsent::Full);
+            return Err(UnsentMessage::Full);
         }
         let running = match &mut *slot {
             Some(running) => running,
-            none => none.insert(self.start().ok_or(Unsent::Dead)?),
+            none => none.insert(self.start().ok_or(UnsentMessage::Dead)?),
         };
         let written = write.is_none_or(|write| running.writes.send(write).is_ok());
         if written && running.actor.cast(message).is_ok() {
@@ -92,12 +92,12 @@ impl LiveSession {
             return Ok(());
         }
         *slot = None;
-        Err(Unsent::Dead)
+        Err(UnsentMessage::Dead)
     }
 
     fn start(self: &Arc<Self>) -> Option<Running> {
         let (writes, written) = mpsc::unbounded_channel();
-        let work = Work {
+        let work = ActorWork {
             node: self.node.upgrade()?,
             live: self.clone(),
             writes: written,

@@ -17,7 +17,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::journaled::Waiting;
+use super::journaled::WaitingCaller;
 use super::keeping::answer_state;
 use super::{CallDriver, InFlight, lost_worker};
 use crate::live::LiveSession;
@@ -318,7 +318,7 @@ impl HeldCall {
                 }) => {
                     let event = CallEvent { sequence, kind };
                     return driver
-                        .stream(self, Some(event), Waiting::for_nobody())
+                        .stream(self, Some(event), WaitingCaller::for_nobody())
                         .await;
                 }
                 First::Speaks(_) => {}

@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use super::{CallDriver, InFlight};
-use crate::actor::record::Step;
+use crate::actor::record::RecordStep;
 use crate::live::LiveSession;
 use crate::measure;
 use crate::store_failure::{AGAIN, log_failed, store_failed};
@@ -33,13 +33,13 @@ const FORGOTTEN: &str = "the store has lost the newest events of the stream";
 pub(super) type Opened = oneshot::Sender<Result<Delivered, GatewayError>>;
 
 /// The caller, which gets one answer: a JSON text, a stream or an error.
-pub(super) struct Waiting {
+pub(super) struct WaitingCaller {
     opened: Mutex<Option<Opened>>,
     /// If the calls already run, the caller waits for as long as their events may wait for the store.
     runs: bool,
 }
 
-impl Waiting {
+impl WaitingCaller {
     fn to_start(opened: Opened) -> Self {
         let (opened, runs) = (Mutex::new(Some(opened)), false);
         Self { opened, runs }
@@ -102,8 +102,8 @@ impl CallDriver {
         // A call that already ran when it became a task must not be reported as not executed.
         let runs = |call: &InFlight| call.is_task() && (call.repeated || !call.runs_once());
         let waiting = match calls.iter().all(runs) {
-            true => Waiting::to_go_on(opened),
-            false => Waiting::to_start(opened),
+            true => WaitingCaller::to_go_on(opened),
+            false => WaitingCaller::to_start(opened),
         };
         let tail = match self.begin(&live, &calls, delivery, &waiting).await {
             Ok(tail) => tail,
@@ -164,7 +164,7 @@ impl CallDriver {
         live: &Arc<LiveSession>,
         calls: &[InFlight],
         delivery: DeliveryId,
-        waiting: &Waiting,
+        waiting: &WaitingCaller,
     ) -> Result<Arc<Tail>, Result<Delivered, GatewayError>> {
         live.share.check().map_err(Err)?;
         let single = live.transport == SessionTransport::SingleStream;
@@ -274,7 +274,7 @@ impl CallDriver {
         live: &Arc<LiveSession>,
         mut begin: Begin,
         began: Instant,
-        waiting: &Waiting,
+        waiting: &WaitingCaller,
         keeps: bool,
     ) -> Result<Begun, LogError> {
         let journal = &self.store.journal;
@@ -291,7 +291,7 @@ impl CallDriver {
                     return begun;
                 }
                 Err(LogError::Store(StoreError::Forgotten)) => {
-                    let _ = live.write_record(Step::Restore).await;
+                    let _ = live.write_record(RecordStep::Restore).await;
                 }
                 Err(LogError::Store(StoreError::Unavailable(_))) => doubtful = true,
                 Err(LogError::Store(StoreError::Away(_))) => {}

@@ -17,7 +17,7 @@ use shoal_telemetry::metrics::HoldOutcome;
 use tokio::sync::oneshot;
 
 use super::hold::{HeldCall, Stage, again, may_be_in_log, moved};
-use super::journaled::{Waiting, died};
+use super::journaled::{WaitingCaller, died};
 use super::pump::session_ended;
 use super::{CallDriver, InFlight, lost_worker};
 use crate::measure;
@@ -43,7 +43,7 @@ impl CallDriver {
     ) -> Result<Delivered, GatewayError> {
         let (opened, opening) = oneshot::channel();
         // In its own task, because a stream that was opened must be ended even if the caller leaves.
-        let waiting = Waiting::to_go_on(opened);
+        let waiting = WaitingCaller::to_go_on(opened);
         tokio::spawn(self.clone().stream(call, first, waiting));
         opening.await.unwrap_or_else(|_| Err(died()))
     }
@@ -52,7 +52,7 @@ impl CallDriver {
         self: Arc<Self>,
         call: HeldCall,
         first: Option<CallEvent>,
-        waiting: Waiting,
+        waiting: WaitingCaller,
     ) {
         let HeldCall {
             mut in_flight,
@@ -112,7 +112,7 @@ impl CallDriver {
         stage: &mut Stage,
         in_flight: &InFlight,
         ahead: &mut Ahead,
-        waiting: &Waiting,
+        waiting: &WaitingCaller,
     ) {
         if let Stage::Starting(starting) = stage {
             *stage = match starting.await {
@@ -155,7 +155,7 @@ impl CallDriver {
         stage: Stage,
         (mut in_flight, delivery): (Box<InFlight>, DeliveryId),
         instead: Result<Delivered, GatewayError>,
-        waiting: &Waiting,
+        waiting: &WaitingCaller,
     ) {
         let (live, slot) = (in_flight.live.clone(), in_flight.slot.clone());
         if live.streams.is_ending() && !live.is_lost() {

@@ -4,7 +4,7 @@ use shoal_ports::{CallFailure, Epoch, GatewayError, RunningCall};
 use tokio::time::sleep;
 
 use super::{CallDriver, InFlight};
-use crate::actor::record::Step;
+use crate::actor::record::RecordStep;
 use crate::store_failure::{AGAIN, store_failed};
 
 impl CallDriver {
@@ -21,7 +21,7 @@ impl CallDriver {
         let live = &in_flight.live;
         self.check_ownership(live).await?;
         // Several nodes may restore a lost claim: the first one wins.
-        let entered = live.write_record(Step::Restore).await;
+        let entered = live.write_record(RecordStep::Restore).await;
         entered.map_err(|error| store_failed(&error, &self.config))?;
         tracing::warn!(session = %live.id, epoch = live.epoch.0, later = later.0,
             "the store has lost a claim that a worker has seen");

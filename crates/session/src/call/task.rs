@@ -11,7 +11,7 @@ use shoal_protocol::{Outcome, RawJson, RpcError, code, response};
 use tokio::time::{Instant, sleep};
 
 use super::{CallDriver, InFlight};
-use crate::actor::record::Step;
+use crate::actor::record::RecordStep;
 use crate::clock::unix_millis;
 use crate::live::LiveSession;
 use crate::measure;
@@ -96,7 +96,7 @@ impl CallDriver {
         let until = Instant::now() + self.config.store_patience;
         let mut pause = AGAIN;
         loop {
-            match live.write_record(Step::Save).await {
+            match live.write_record(RecordStep::Save).await {
                 Ok(()) => {
                     live.note(Input::TaskStored);
                     live.tell_of_task();

@@ -10,7 +10,7 @@ const PAGE: usize = 64;
 const LOOKED_BACK: [u64; 3] = [1024, 128, 16];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answered {
+pub(super) enum AnsweredRequests {
     All,
     /// The log is complete and has no answer.
     Nothing,
@@ -25,7 +25,7 @@ impl Node {
         &self,
         live: &LiveSession,
         requests: &[RequestId],
-    ) -> Result<Answered, GatewayError> {
+    ) -> Result<AnsweredRequests, GatewayError> {
         let failed = |error| log_failed(&error, &self.config);
         let log = &self.driver.store.log;
         let last = log.last(&live.id, StreamId::STANDALONE).await;
@@ -38,12 +38,12 @@ impl Node {
                 missing => missing.map_err(failed)?,
             };
             return Ok(match missing {
-                0 => Answered::All,
-                none if none == requests.len() && sequence == 0 => Answered::Nothing,
-                _ => Answered::Unknown,
+                0 => AnsweredRequests::All,
+                none if none == requests.len() && sequence == 0 => AnsweredRequests::Nothing,
+                _ => AnsweredRequests::Unknown,
             });
         }
-        Ok(Answered::Unknown)
+        Ok(AnsweredRequests::Unknown)
     }
 
     async fn missing(

@@ -18,11 +18,11 @@ use shoal_telemetry::metrics::{ActorKind, metrics};
 use shoal_telemetry::trace::{self, attributes as key, names};
 
 use super::Node;
-pub(crate) use begun::Begun;
+pub(crate) use begun::BegunBatch;
 use changing::changes;
 
 use crate::actor::SessionMsg;
-use crate::actor::record::Step;
+use crate::actor::record::RecordStep;
 use crate::live::{Closed, LiveSession};
 use crate::state::{Came, Effect, Input, empty_result};
 use crate::store_failure::{log_failed, store_failed};
@@ -38,7 +38,7 @@ impl Node {
         if post.repeated {
             return Box::pin(self.deliver_again(to, post)).await;
         }
-        let delivered = self.deliver_body(to, post, Before::Never).await?;
+        let delivered = self.deliver_body(to, post, EarlierDelivery::Never).await?;
         delivered.ok_or_else(|| self.being_moved())
     }
 
@@ -47,7 +47,7 @@ impl Node {
         self: &Arc<Self>,
         to: &SessionRef,
         post: Post,
-        before: Before,
+        before: EarlierDelivery,
     ) -> Result<Option<Delivered>, GatewayError> {
         let (body, posting) = Posting::of(post, before);
         let (delivery, repeated) = (posting.delivery, posting.repeated);
@@ -232,7 +232,7 @@ impl Node {
                 refusal: response, ..
             } => Ok(Some(response)),
             Effect::RespondAndSave(response) => {
-                live.write_record(Step::Save).await.map_err(saved)?;
+                live.write_record(RecordStep::Save).await.map_err(saved)?;
                 Ok(Some(response))
             }
             Effect::Subscribe { request, uri } => {
@@ -244,7 +244,7 @@ impl Node {
             }
             Effect::Unsubscribe { request, uri } => {
                 self.unsubscribe(&live.id, &uri).await;
-                live.write_record(Step::Save).await.map_err(saved)?;
+                live.write_record(RecordStep::Save).await.map_err(saved)?;
                 Ok(Some(empty_result(&request)))
             }
             Effect::Answer { slot, ask, outcome } => {
@@ -274,7 +274,7 @@ impl Node {
 
 /// Whether an earlier delivery of the same body may have begun calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Before {
+pub(super) enum EarlierDelivery {
     Never,
     /// An earlier delivery may have begun calls, but left no trace of them.
     Perhaps,
@@ -283,12 +283,12 @@ pub(super) enum Before {
 struct Posting {
     delivery: DeliveryId,
     repeated: bool,
-    before: Before,
+    before: EarlierDelivery,
     binding: Option<Binding>,
 }
 
 impl Posting {
-    fn of(post: Post, before: Before) -> (Body, Self) {
+    fn of(post: Post, before: EarlierDelivery) -> (Body, Self) {
         let Post {
             body,
             delivery,
@@ -306,7 +306,7 @@ impl Posting {
     }
 
     fn may_have_begun(&self) -> bool {
-        self.repeated && self.before == Before::Perhaps
+        self.repeated && self.before == EarlierDelivery::Perhaps
     }
 
     fn is_bound(&self) -> bool {

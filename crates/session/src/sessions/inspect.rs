@@ -40,7 +40,7 @@ impl Sessions {
     }
 }
 
-struct Known<'a> {
+struct InspectedSession<'a> {
     id: &'a SessionId,
     principal: &'a Principal,
     about: &'a About,
@@ -55,13 +55,13 @@ impl Node {
         let mut found: Vec<(Reverse<u64>, SessionId)> = Vec::new();
         for live in self.all_live().iter().filter(|live| !live.is_lost()) {
             let about = live.about();
-            let known = Known::of_live(live, &about);
+            let known = InspectedSession::of_live(live, &about);
             if filter.passes(&known) {
                 found.push((Reverse(known.last_used), live.id.clone()));
             }
         }
         found.extend(self.table.of_passive(|id, passive| {
-            let passes = filter.passes(&Known::of_passive(id, passive));
+            let passes = filter.passes(&InspectedSession::of_passive(id, passive));
             passes.then(|| (Reverse(passive.last_used), id.clone()))
         }));
         let total = found.len();
@@ -80,10 +80,11 @@ impl Node {
     fn report(&self, session: &SessionId) -> Option<SessionReport> {
         if let Some(live) = self.live(session) {
             let about = live.about();
-            return Some(Known::of_live(&live, &about).report(self.now()));
+            return Some(InspectedSession::of_live(&live, &about).report(self.now()));
         }
         let now = self.now();
-        let report = |passive: &mut Passive| Known::of_passive(session, passive).report(now);
+        let report =
+            |passive: &mut Passive| InspectedSession::of_passive(session, passive).report(now);
         self.table.passive(session, report)
     }
 
@@ -136,7 +137,7 @@ impl Subscribed for SessionDetail {
     }
 }
 
-impl<'a> Known<'a> {
+impl<'a> InspectedSession<'a> {
     fn of_live(live: &'a Arc<LiveSession>, about: &'a About) -> Self {
         Self {
             id: &live.id,
@@ -199,7 +200,7 @@ impl<'a> Filter<'a> {
         }
     }
 
-    fn passes(&self, known: &Known<'_>) -> bool {
+    fn passes(&self, known: &InspectedSession<'_>) -> bool {
         let lower = self.lower.as_str();
         lower.is_empty()
             || known.id.as_str().contains(lower)

@@ -7,11 +7,11 @@ use shoal_protocol::StreamId;
 use shoal_telemetry::metrics::{EndReason, HandOverOutcome, metrics};
 use tokio::time::{Instant, sleep};
 
-use super::leave::Leave;
+use super::leave::Leaving;
 use super::patience::Patience;
 use super::{Alone, Node};
 use crate::actor::SessionMsg;
-use crate::actor::record::Step;
+use crate::actor::record::RecordStep;
 use crate::live::LiveSession;
 use crate::measure;
 use crate::store_failure::AGAIN;
@@ -27,33 +27,33 @@ impl Node {
     pub(super) async fn leave(
         &self,
         live: &Arc<LiveSession>,
-        how: Leave,
+        how: Leaving,
         alone: Option<Alone>,
     ) -> bool {
         match &how {
-            Leave::Passivate | Leave::Lost => {}
+            Leaving::Passivate | Leaving::Lost => {}
             // Stopped at once: events that are not appended yet wait at the workers for the next owner.
-            Leave::HandOver(_) => live.streams.stop_writing(),
-            Leave::ShutDown(_) => live.streams.begin_end(SHUTTING_DOWN),
+            Leaving::HandOver(_) => live.streams.stop_writing(),
+            Leaving::ShutDown(_) => live.streams.begin_end(SHUTTING_DOWN),
             // Set before the calls stop, because their answers contain the reason.
-            Leave::End { told, .. } => live.streams.begin_end(told),
+            Leaving::End { told, .. } => live.streams.begin_end(told),
         }
         let most = match how {
             // A session with a waiting message is in use, so it stays.
-            Leave::Passivate => 0,
+            Leaving::Passivate => 0,
             _ => usize::MAX,
         };
         let leave = |reply| SessionMsg::Leave { how, alone, reply };
         live.ask(most, leave).await.unwrap_or_default()
     }
 
-    pub(crate) async fn carry_out_leave(&self, live: &Arc<LiveSession>, how: Leave) -> bool {
+    pub(crate) async fn carry_out_leave(&self, live: &Arc<LiveSession>, how: Leaving) -> bool {
         match how {
-            Leave::Passivate => self.passivate(live).await,
-            Leave::HandOver(patience) => self.hand_over_one(live, &patience).await,
-            Leave::ShutDown(patience) => self.shut_down(live, &patience).await,
-            Leave::Lost => self.clear_lost(live).await,
-            Leave::End { why, told, written } => self.end(live, why, told, &written).await,
+            Leaving::Passivate => self.passivate(live).await,
+            Leaving::HandOver(patience) => self.hand_over_one(live, &patience).await,
+            Leaving::ShutDown(patience) => self.shut_down(live, &patience).await,
+            Leaving::Lost => self.clear_lost(live).await,
+            Leaving::End { why, told, written } => self.end(live, why, told, &written).await,
         }
     }
 
@@ -61,7 +61,7 @@ impl Node {
         if !live.passivate() {
             return false;
         }
-        match live.write_record(Step::Save).await {
+        match live.write_record(RecordStep::Save).await {
             // The store may have lost writes, which only this node can restore.
             Err(error) if error.is_outage() => {
                 tracing::debug!(session = %live.id, %error, "a session stays in memory while the store is unreachable");
@@ -112,7 +112,7 @@ impl Node {
     async fn release(&self, live: &Arc<LiveSession>, patience: &Patience) -> bool {
         let release = async || {
             live.streams.confirm().await?;
-            live.write_record(Step::Release).await
+            live.write_record(RecordStep::Release).await
         };
         let released = loop {
             match release().await {
@@ -160,7 +160,7 @@ impl Node {
         self.table.remove_live(live);
         measure::ended(&live.about(), why);
         let subscriptions = live.subscriptions();
-        if let Err(error) = live.write_record(Step::Remove).await {
+        if let Err(error) = live.write_record(RecordStep::Remove).await {
             tracing::warn!(session = %live.id, %error, "cannot remove a session's record");
         }
         live.unlist();
@@ -180,7 +180,7 @@ impl Node {
         match self.live(&to.session) {
             Some(live) => {
                 let written = live.streams.open();
-                let end = Leave::End { why, told, written };
+                let end = Leaving::End { why, told, written };
                 self.leave(&live, end, Some(alone)).await
             }
             None => false,

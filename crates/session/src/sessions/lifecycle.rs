@@ -10,15 +10,15 @@ use shoal_ports::{
 use shoal_protocol::RpcError;
 use shoal_telemetry::metrics::{ClaimReason, EndReason, metrics};
 
-use super::leave::Leave;
+use super::leave::Leaving;
 use super::ownership::AT_ONCE;
 use super::patience::Patience;
-use super::places::Place;
+use super::places::SessionPlace;
 use super::{Node, Passive};
 use crate::clock::unix_millis;
 use crate::live::LiveSession;
 use crate::record::{Handshake, Record};
-use crate::state::{Came, Effect, Input, SessionState, handshake_of};
+use crate::state::{Came, Effect, Input, SessionMachine, handshake_of};
 use crate::store_failure::store_failed;
 use crate::stored::Share;
 use crate::{measure, task_adoption};
@@ -44,11 +44,15 @@ impl Node {
         self.open_in(place, open).await
     }
 
-    async fn open_in(&self, place: Place, open: OpenSession) -> Result<Opened, GatewayError> {
+    async fn open_in(
+        &self,
+        place: SessionPlace,
+        open: OpenSession,
+    ) -> Result<Opened, GatewayError> {
         let session = SessionId::opened_by(&self.id);
         let mut record = Record::new(open.principal, open.transport);
         record.opened_at = Some(unix_millis());
-        let mut state = SessionState::new(session.clone(), record, self.limits());
+        let mut state = SessionMachine::new(session.clone(), record, self.limits());
         let facts = self.driver.dispatcher.facts().borrow().clone();
         let response = match open
             .initialize
@@ -76,11 +80,11 @@ impl Node {
         &self,
         to: &SessionRef,
         client: &TaskClient,
-        place: Place,
+        place: SessionPlace,
     ) -> Result<Arc<LiveSession>, StoreError> {
         let mut record = Record::new(to.principal.clone(), SessionTransport::Task);
         record.opened_at = Some(unix_millis());
-        let mut state = SessionState::new(to.session.clone(), record, self.limits());
+        let mut state = SessionMachine::new(to.session.clone(), record, self.limits());
         let facts = self.driver.dispatcher.facts().borrow().clone();
         state.settle(Handshake::of_task(client), &facts);
         self.create(to.session.clone(), state, place).await
@@ -89,8 +93,8 @@ impl Node {
     async fn create(
         &self,
         session: SessionId,
-        state: SessionState,
-        place: Place,
+        state: SessionMachine,
+        place: SessionPlace,
     ) -> Result<Arc<LiveSession>, StoreError> {
         let principal = state.principal().clone();
         let record = state.record().to_bytes();
@@ -113,7 +117,7 @@ impl Node {
     pub(super) fn make_live(
         &self,
         id: SessionId,
-        state: SessionState,
+        state: SessionMachine,
         owned: (Epoch, Arc<Share>),
         missing: BTreeSet<String>,
     ) -> Arc<LiveSession> {
@@ -144,7 +148,7 @@ impl Node {
     pub(crate) async fn release_all(&self) {
         let patience = Arc::new(Patience::new(self.config.begin_patience));
         let leaving = futures::stream::iter(self.all_live()).for_each_concurrent(AT_ONCE, |live| {
-            let leave = Leave::ShutDown(patience.clone());
+            let leave = Leaving::ShutDown(patience.clone());
             async move {
                 self.leave(&live, leave, None).await;
             }

@@ -99,7 +99,7 @@ impl Node {
         let reader = attachment.generation();
         // Created before the session is told, so that its drop removes the listener even if the connection closes
         // meanwhile.
-        let listener = Listener {
+        let listener = ListeningConnection {
             node: Arc::downgrade(self),
             live: live.clone(),
             reader,
@@ -114,13 +114,13 @@ impl Node {
 }
 
 /// Dropping the listener removes its connection from the session.
-struct Listener {
+struct ListeningConnection {
     node: Weak<Node>,
     live: Arc<LiveSession>,
     reader: u64,
 }
 
-impl Drop for Listener {
+impl Drop for ListeningConnection {
     fn drop(&mut self) {
         self.live.note(Input::Left(self.reader));
         if let Some(node) = self.node.upgrade() {

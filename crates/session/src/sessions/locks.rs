@@ -16,11 +16,11 @@ pub(crate) struct Alone {
     #[allow(dead_code, reason = "held until dropped")]
     guard: OwnedMutexGuard<()>,
     #[allow(dead_code, reason = "after the lock is free")]
-    turn: Turn,
+    turn: LockTurn,
 }
 
 /// Belongs to a future that holds the lock or waits for it. The drop of the last turn removes the lock.
-struct Turn {
+struct LockTurn {
     locks: Arc<DashMap<SessionId, Arc<Mutex<()>>, RandomState>>,
     session: SessionId,
 }
@@ -28,7 +28,7 @@ struct Turn {
 impl SessionLocks {
     /// Cancellation safe, but a dropped future loses its place in the queue.
     pub(crate) async fn lock(&self, session: &SessionId) -> Alone {
-        let turn = Turn {
+        let turn = LockTurn {
             locks: self.locks.clone(),
             session: session.clone(),
         };
@@ -44,7 +44,7 @@ impl SessionLocks {
     }
 }
 
-impl Drop for Turn {
+impl Drop for LockTurn {
     fn drop(&mut self) {
         // With one reference, only the table has the lock.
         let unused = |_: &SessionId, lock: &Arc<Mutex<()>>| Arc::strong_count(lock) == 1;

@@ -12,9 +12,9 @@ use shoal_protocol::{EventId, RawJson};
 use shoal_telemetry::metrics::{ClaimReason, EndReason, HandOverOutcome, metrics};
 use tokio::time::{Instant, timeout};
 
-use super::leave::Leave;
+use super::leave::Leaving;
 use super::patience::Patience;
-use super::places::Place;
+use super::places::SessionPlace;
 use super::{About, Alone, HandedOver, Node, Passive, TakingOver};
 use crate::call::{TakenOver, brought_by};
 use crate::clock::unix_millis;
@@ -22,7 +22,7 @@ use crate::here::in_task;
 use crate::live::LiveSession;
 use crate::measure;
 use crate::record::Record;
-use crate::state::{Input, SessionState, lost_call};
+use crate::state::{Input, SessionMachine, lost_call};
 use crate::store_failure::{log_failed, store_failed};
 
 pub(super) const AT_ONCE: usize = 64;
@@ -54,7 +54,7 @@ impl Node {
         to: &SessionRef,
     ) -> Result<Arc<LiveSession>, GatewayError> {
         if let Some(lost) = self.lost(&to.session) {
-            self.leave(&lost, Leave::Lost, None).await;
+            self.leave(&lost, Leaving::Lost, None).await;
         }
         if self.handing_over.load(Ordering::Acquire) {
             if self.known(to)? {
@@ -120,7 +120,7 @@ impl Node {
         let mut missing = record.subscriptions.clone();
         missing.retain(|uri| !self.subscribers.has(uri, &to.session));
         record.updated.extend(missing.iter().cloned());
-        let state = SessionState::new(to.session.clone(), record, self.limits());
+        let state = SessionMachine::new(to.session.clone(), record, self.limits());
         let live = self.make_live(to.session.clone(), state, (claim.epoch, share), missing);
         let passive = self.table.wake(live.clone());
         let passive = passive.ok_or(GatewayError::Moved { owner: None })?;
@@ -242,10 +242,10 @@ impl Node {
     async fn claim_and_enter(
         self: &Arc<Self>,
         to: &SessionRef,
-        place: Place,
+        place: SessionPlace,
         evidence: Option<&Evidence>,
         taking_over: &mut TakingOver,
-    ) -> Result<(Arc<LiveSession>, Calls), GatewayError> {
+    ) -> Result<(Arc<LiveSession>, TakenOverCalls), GatewayError> {
         let why = match evidence {
             Some(_) => ClaimReason::Evidence,
             None => ClaimReason::TakenOver,
@@ -262,7 +262,7 @@ impl Node {
             let brought = calls.filter_map(|call| brought_by(&call.entry.start));
             brought.for_each(|brought| taking_over.found(&brought));
         }
-        let mut state = SessionState::new(to.session.clone(), record, self.limits());
+        let mut state = SessionMachine::new(to.session.clone(), record, self.limits());
         let calls = enter(&mut state, running);
         let share = self.stored.share(&to.principal, claim.record.len());
         let owned = (claim.epoch, share);
@@ -271,7 +271,12 @@ impl Node {
         Ok((live, calls))
     }
 
-    fn resume_all(&self, live: &Arc<LiveSession>, calls: Calls, mut taking_over: TakingOver) {
+    fn resume_all(
+        &self,
+        live: &Arc<LiveSession>,
+        calls: TakenOverCalls,
+        mut taking_over: TakingOver,
+    ) {
         let running = calls.iter().map(|(_, calls)| calls.len()).sum();
         taking_over.done(live.epoch.0, running);
         let taking_over = Arc::new(taking_over);
@@ -326,7 +331,7 @@ impl Node {
         let clearing =
             futures::stream::iter(lost).for_each_concurrent(AT_ONCE, |live| async move {
                 let alone = self.locks.lock(&live.id).await;
-                self.leave(&live, Leave::Lost, Some(alone)).await;
+                self.leave(&live, Leaving::Lost, Some(alone)).await;
             });
         clearing.await;
     }
@@ -339,7 +344,7 @@ impl Node {
                 let began = Instant::now();
                 let alone = self.locks.lock(&live.id).await;
                 let here = self.live(&live.id).is_some_and(|it| it.epoch == live.epoch);
-                let leave = Leave::HandOver(patience.clone());
+                let leave = Leaving::HandOver(patience.clone());
                 let handed_over = here && self.leave(&live, leave, Some(alone)).await;
                 handed_over.then(|| began.elapsed())
             })
@@ -396,10 +401,10 @@ impl Node {
     }
 }
 
-type Calls = Vec<(EventId, Vec<TakenOver>)>;
+type TakenOverCalls = Vec<(EventId, Vec<TakenOver>)>;
 
-fn enter(state: &mut SessionState, running: Vec<RunningStream>) -> Calls {
-    let enter_one = |state: &mut SessionState, journaled: shoal_ports::JournaledCall| {
+fn enter(state: &mut SessionMachine, running: Vec<RunningStream>) -> TakenOverCalls {
+    let enter_one = |state: &mut SessionMachine, journaled: shoal_ports::JournaledCall| {
         let entry = &journaled.entry;
         let (admission, slot) = state.take_over(entry.request.clone(), entry.call);
         TakenOver {

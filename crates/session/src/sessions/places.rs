@@ -13,7 +13,7 @@ pub(crate) struct Places {
 }
 
 #[derive(Debug)]
-pub(crate) struct Place(#[allow(dead_code, reason = "counts until dropped")] Portion);
+pub(crate) struct SessionPlace(#[allow(dead_code, reason = "counts until dropped")] Portion);
 
 impl Places {
     pub(super) fn new(config: Arc<SessionConfig>) -> Self {
@@ -25,7 +25,7 @@ impl Places {
         usize::try_from(self.taken.all()).unwrap_or(usize::MAX)
     }
 
-    pub(crate) fn take(&self, principal: &Principal) -> Result<Place, GatewayError> {
+    pub(crate) fn take(&self, principal: &Principal) -> Result<SessionPlace, GatewayError> {
         let own = match *principal == Principal::anonymous() {
             // No limit per principal without authentication, because all callers are then one principal.
             true => usize::MAX,
@@ -35,15 +35,15 @@ impl Places {
     }
 
     /// Takes a place without the principal's limit, because another node admitted the session.
-    pub(crate) fn take_over(&self, principal: &Principal) -> Result<Place, GatewayError> {
+    pub(crate) fn take_over(&self, principal: &Principal) -> Result<SessionPlace, GatewayError> {
         self.take_within(principal, usize::MAX)
     }
 
-    fn take_within(&self, principal: &Principal, own: usize) -> Result<Place, GatewayError> {
+    fn take_within(&self, principal: &Principal, own: usize) -> Result<SessionPlace, GatewayError> {
         let retry_after = self.config.retry_after;
         let limit = self.config.limits.sessions_per_node;
         let taken = self.taken.take_one(principal, limit as u64, own as u64);
-        taken.map(Place).map_err(|exceeded| match exceeded {
+        taken.map(SessionPlace).map_err(|exceeded| match exceeded {
             Exceeded::All => GatewayError::TooManySessions { limit, retry_after },
             Exceeded::Own => GatewayError::TooManySessionsOfPrincipal {
                 limit: own,

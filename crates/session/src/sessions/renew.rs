@@ -10,7 +10,7 @@ use shoal_protocol::RawJson;
 use tokio::time::sleep;
 
 use super::Node;
-use crate::actor::{Renewal, SessionMsg};
+use crate::actor::{SessionMsg, SubscriptionRenewal};
 use crate::live::LiveSession;
 use crate::state::Input;
 
@@ -26,11 +26,11 @@ impl Node {
             self.subscribers.add(uri, &live.id);
         }
         let pauses = None;
-        live.tell(SessionMsg::Renew(Renewal { missing, pauses }));
+        live.tell(SessionMsg::Renew(SubscriptionRenewal { missing, pauses }));
     }
 
-    pub(crate) async fn renew(&self, live: &Arc<LiveSession>, renewal: Renewal) {
-        let Renewal {
+    pub(crate) async fn renew(&self, live: &Arc<LiveSession>, renewal: SubscriptionRenewal) {
+        let SubscriptionRenewal {
             mut missing,
             pauses,
         } = renewal;
@@ -64,7 +64,7 @@ impl Node {
                 () = live.until_over() => return,
             }
             let (missing, pauses) = (refused, Some(pauses));
-            live.tell(SessionMsg::Renew(Renewal { missing, pauses }));
+            live.tell(SessionMsg::Renew(SubscriptionRenewal { missing, pauses }));
         });
     }
 }

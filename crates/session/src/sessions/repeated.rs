@@ -9,14 +9,14 @@ use shoal_protocol::{Body, Message, RequestId, batch, error_response};
 use tokio::time::{Instant, sleep};
 
 use super::Node;
-use super::answered::Answered;
-use super::deliver::Before;
+use super::answered::AnsweredRequests;
+use super::deliver::EarlierDelivery;
 use crate::live::LiveSession;
 use crate::state::CallSlot;
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-enum Found {
+enum FoundDelivery {
     Delivered(Delivered),
     Never,
     Nothing,
@@ -32,9 +32,9 @@ impl Node {
     ) -> Result<Delivered, GatewayError> {
         loop {
             let before = match self.find_delivered(to, &post).await? {
-                Found::Delivered(found) => return Ok(found),
-                Found::Never => Before::Never,
-                Found::Nothing => Before::Perhaps,
+                FoundDelivery::Delivered(found) => return Ok(found),
+                FoundDelivery::Never => EarlierDelivery::Never,
+                FoundDelivery::Nothing => EarlierDelivery::Perhaps,
             };
             if let Some(delivered) = self.deliver_body(to, post.clone(), before).await? {
                 return Ok(delivered);
@@ -50,10 +50,10 @@ impl Node {
         self: &Arc<Self>,
         to: &SessionRef,
         post: &Post,
-    ) -> Result<Found, GatewayError> {
+    ) -> Result<FoundDelivery, GatewayError> {
         let requests = requests_of(&post.body);
         if requests.is_empty() {
-            return Ok(Found::Nothing);
+            return Ok(FoundDelivery::Nothing);
         }
         let live = self.find(to).await?;
         let single = Self::is_single_stream(&live);
@@ -65,24 +65,24 @@ impl Node {
             };
             if let Some(beginning) = found {
                 let found = self.driver.read_again(&live, beginning).await;
-                return found.map(Found::Delivered);
+                return found.map(FoundDelivery::Delivered);
             }
             let running = live.running(&requests, post.delivery);
             let held = |slot: &Arc<CallSlot>| slot.call() == CallId::from(post.delivery);
             if running.is_empty() || post.is_bound() && !running.iter().any(held) {
                 return match single {
                     true => self.find_answered(&live, &requests).await,
-                    false => Ok(Found::Nothing),
+                    false => Ok(FoundDelivery::Nothing),
                 };
             }
             if single {
-                return Ok(Found::Delivered(Delivered::Accepted));
+                return Ok(FoundDelivery::Delivered(Delivered::Accepted));
             }
             running.iter().for_each(|slot| slot.want());
             if Instant::now() >= until {
                 let runs_once = running.iter().any(|slot| slot.runs_once());
                 let answer = self.took_too_long(&post.body, runs_once);
-                return Ok(Found::Delivered(Delivered::Json(answer)));
+                return Ok(FoundDelivery::Delivered(Delivered::Json(answer)));
             }
             sleep(LOOK_EVERY).await;
         }
@@ -94,14 +94,14 @@ impl Node {
         &self,
         live: &LiveSession,
         requests: &[RequestId],
-    ) -> Result<Found, GatewayError> {
+    ) -> Result<FoundDelivery, GatewayError> {
         if live.streams.owes(requests) {
-            return Ok(Found::Delivered(Delivered::Accepted));
+            return Ok(FoundDelivery::Delivered(Delivered::Accepted));
         }
         Ok(match self.answered(live, requests).await? {
-            Answered::All => Found::Delivered(Delivered::Accepted),
-            Answered::Nothing => Found::Never,
-            Answered::Unknown => Found::Nothing,
+            AnsweredRequests::All => FoundDelivery::Delivered(Delivered::Accepted),
+            AnsweredRequests::Nothing => FoundDelivery::Never,
+            AnsweredRequests::Unknown => FoundDelivery::Nothing,
         })
     }
 

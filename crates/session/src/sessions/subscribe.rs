@@ -10,7 +10,7 @@ use shoal_protocol::{RequestId, RpcError, error_response};
 use tokio::time::{sleep, timeout};
 
 use super::Node;
-use crate::actor::record::Step;
+use crate::actor::record::RecordStep;
 use crate::live::LiveSession;
 use crate::state::{Input, empty_result};
 
@@ -41,7 +41,7 @@ impl Node {
             Some(Err(error)) => return Ok(error_response(request, &error)),
             None => return Err(GatewayError::Moved { owner: None }),
         }
-        match live.write_record(Step::Save).await {
+        match live.write_record(RecordStep::Save).await {
             Err(StoreError::Stale) => return Err(GatewayError::Moved { owner: None }),
             Err(error) => {
                 tracing::warn!(session = %live.id, %error, "cannot store a subscription");

@@ -10,10 +10,10 @@ use shoal_telemetry::metrics::EndReason;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use super::leave::Leave;
+use super::leave::Leaving;
 use super::ownership::AT_ONCE;
 use super::{Alone, Node, Passive};
-use crate::actor::record::Step;
+use crate::actor::record::RecordStep;
 use crate::here::in_task;
 use crate::live::LiveSession;
 
@@ -68,7 +68,7 @@ impl Node {
             live.last_used.fetch_max(self.now(), Ordering::Relaxed);
         } else if self.is_unused(&live) {
             let alone = self.locks.lock(&live.id).await;
-            if self.is_unused(&live) && self.leave(&live, Leave::Passivate, Some(alone)).await {
+            if self.is_unused(&live) && self.leave(&live, Leaving::Passivate, Some(alone)).await {
                 return;
             }
         }
@@ -79,7 +79,7 @@ impl Node {
         // Without requests, a stream or a long call may use the session and store nothing.
         let unsaved = self.unused_for(live.last_saved.load(Ordering::Relaxed));
         if unsaved >= self.config.idle_of(live.transport) / 2
-            && let Err(error) = live.write_record(Step::Save).await
+            && let Err(error) = live.write_record(RecordStep::Save).await
         {
             tracing::warn!(session = %live.id, %error, "cannot extend the expiry of a session's record");
         }

@@ -7,20 +7,20 @@ use foldhash::fast::RandomState;
 use shoal_ports::{Epoch, Principal, SessionId};
 
 use super::About;
-use super::places::Place;
+use super::places::SessionPlace;
 use crate::live::LiveSession;
 use crate::stored::Share;
 
 #[derive(Default)]
-pub(crate) struct Table(DashMap<SessionId, Entry, RandomState>);
+pub(crate) struct Table(DashMap<SessionId, TableEntry, RandomState>);
 
-struct Entry {
-    held: Held,
+struct TableEntry {
+    held: HeldSession,
     #[allow(dead_code, reason = "free again when the entry is dropped")]
-    place: Place,
+    place: SessionPlace,
 }
 
-enum Held {
+enum HeldSession {
     Live(Arc<LiveSession>),
     Passive(Box<Passive>),
 }
@@ -37,7 +37,7 @@ pub(crate) struct Passive {
     pub(crate) share: Arc<Share>,
 }
 
-impl Held {
+impl HeldSession {
     fn live(&self) -> Option<&Arc<LiveSession>> {
         match self {
             Self::Live(live) => Some(live),
@@ -53,7 +53,7 @@ impl Held {
     }
 }
 
-impl Entry {
+impl TableEntry {
     fn is(&self, live: &LiveSession) -> bool {
         let held = self.held.live();
         held.is_some_and(|held| held.epoch == live.epoch)
@@ -61,9 +61,9 @@ impl Entry {
 }
 
 impl Table {
-    pub(super) fn enter(&self, live: Arc<LiveSession>, place: Place) {
-        let held = Held::Live(live.clone());
-        self.0.insert(live.id.clone(), Entry { held, place });
+    pub(super) fn enter(&self, live: Arc<LiveSession>, place: SessionPlace) {
+        let held = HeldSession::Live(live.clone());
+        self.0.insert(live.id.clone(), TableEntry { held, place });
     }
 
     /// A session that this node has lost still counts.
@@ -94,8 +94,8 @@ impl Table {
         read: impl FnOnce(&mut Passive) -> T,
     ) -> Option<T> {
         match &mut self.0.get_mut(session)?.held {
-            Held::Live(_) => None,
-            Held::Passive(passive) => Some(read(passive)),
+            HeldSession::Live(_) => None,
+            HeldSession::Passive(passive) => Some(read(passive)),
         }
     }
 
@@ -114,16 +114,16 @@ impl Table {
         let Some(mut entry) = self.0.get_mut(&live.id).filter(|it| it.is(live)) else {
             return false;
         };
-        entry.held = Held::Passive(Box::new(passive));
+        entry.held = HeldSession::Passive(Box::new(passive));
         true
     }
 
     pub(super) fn wake(&self, live: Arc<LiveSession>) -> Option<Passive> {
         let mut entry = self.0.get_mut(&live.id)?;
         entry.held.passive()?;
-        match std::mem::replace(&mut entry.held, Held::Live(live)) {
-            Held::Passive(passive) => Some(*passive),
-            Held::Live(_) => None,
+        match std::mem::replace(&mut entry.held, HeldSession::Live(live)) {
+            HeldSession::Passive(passive) => Some(*passive),
+            HeldSession::Live(_) => None,
         }
     }
 
@@ -133,10 +133,10 @@ impl Table {
     }
 
     pub(super) fn remove_passive(&self, session: &SessionId) -> Option<Passive> {
-        let asleep = |_: &SessionId, entry: &Entry| entry.held.passive().is_some();
+        let asleep = |_: &SessionId, entry: &TableEntry| entry.held.passive().is_some();
         match self.0.remove_if(session, asleep)?.1.held {
-            Held::Passive(passive) => Some(*passive),
-            Held::Live(_) => None,
+            HeldSession::Passive(passive) => Some(*passive),
+            HeldSession::Live(_) => None,
         }
     }
 }

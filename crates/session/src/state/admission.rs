@@ -29,18 +29,18 @@ struct Calls {
 
 /// The calls of one request id. Streamable HTTP allows several.
 struct InUse {
-    newest: Entered,
-    older: Vec<Entered>,
+    newest: EnteredCall,
+    older: Vec<EnteredCall>,
 }
 
-struct Entered {
+struct EnteredCall {
     slot: Arc<CallSlot>,
     /// `None` if an earlier owner began the call.
     delivery: Option<DeliveryId>,
 }
 
 impl InUse {
-    fn all(&self) -> impl Iterator<Item = &Entered> {
+    fn all(&self) -> impl Iterator<Item = &EnteredCall> {
         std::iter::once(&self.newest).chain(&self.older)
     }
 }
@@ -64,7 +64,7 @@ impl Admitted {
     /// call must have the call id of `came`, if `came` has one.
     pub(super) fn of_delivery(&self, request: &RequestId, came: Came) -> Option<Arc<CallSlot>> {
         let calls = self.calls.lock();
-        let is_same = |entered: &&Entered| match entered.delivery {
+        let is_same = |entered: &&EnteredCall| match entered.delivery {
             Some(delivery) => delivery == came.delivery,
             None => came.call.is_none_or(|call| entered.slot.call() == call),
         };
@@ -74,7 +74,7 @@ impl Admitted {
 
     pub(super) fn has(&self, request: &RequestId, came: Came) -> bool {
         let calls = self.calls.lock();
-        let is_same = |entered: &Entered| {
+        let is_same = |entered: &EnteredCall| {
             entered.delivery == Some(came.delivery) || came.call == Some(entered.slot.call())
         };
         let in_use = calls.by_request.get(request);
@@ -114,7 +114,7 @@ impl Admitted {
     ) -> Admission {
         self.held.fetch_add(1, Ordering::Relaxed);
         let call = slot.call();
-        let newest = Entered { slot, delivery };
+        let newest = EnteredCall { slot, delivery };
         let mut calls = self.calls.lock();
         calls.count += 1;
         match calls.by_request.entry(request.clone()) {
@@ -139,7 +139,7 @@ impl Admitted {
         }
     }
 
-    fn remove(&self, request: &RequestId, call: CallId) -> Option<Entered> {
+    fn remove(&self, request: &RequestId, call: CallId) -> Option<EnteredCall> {
         let mut calls = self.calls.lock();
         let in_use = calls.by_request.get_mut(request)?;
         let removed = match in_use

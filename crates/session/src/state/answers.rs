@@ -5,9 +5,9 @@ use bytes::Bytes;
 use shoal_ports::{AskId, CallId};
 use shoal_protocol::{Method, RawJson, RawObject, RequestId, Response, notification, request};
 
-use super::{Effect, SessionState};
+use super::{Effect, SessionMachine};
 
-impl SessionState {
+impl SessionMachine {
     pub(super) fn asked(
         &mut self,
         call: CallId,

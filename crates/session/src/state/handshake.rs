@@ -6,7 +6,7 @@ use shoal_ports::{ServerFacts, SessionTransport};
 use shoal_protocol::task::legacy;
 use shoal_protocol::{RawJson, RawObject, Request, Revision, RpcError, error_response, response};
 
-use super::{Effect, SessionState, caller_of};
+use super::{Effect, SessionMachine, caller_of};
 use crate::record::Handshake;
 
 #[derive(Serialize)]
@@ -19,7 +19,7 @@ struct InitializeResult<'a> {
     instructions: &'a Option<String>,
 }
 
-impl SessionState {
+impl SessionMachine {
     pub(super) fn initialize(&mut self, request: &Request, facts: &ServerFacts) -> Effect {
         let handshake = handshake_of(request);
         if let Some(kept) = &self.record.handshake {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use shoal_ports::{CallId, StateRequest};
 use shoal_protocol::{Outcome, RawJson, RawObject, RpcError};
 
-use super::{Effect, SessionState};
+use super::{Effect, SessionMachine};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Kept {
@@ -90,9 +90,9 @@ impl Kept {
     }
 }
 
-impl SessionState {
+impl SessionMachine {
     /// For a write, returns the record to store. After it is stored, and before another record is,
-    /// [`SessionState::keep`] must follow.
+    /// [`SessionMachine::keep`] must follow.
     pub(super) fn state_asked(&mut self, call: CallId, asked: StateRequest) -> Effect {
         if self.admitted.running(call).is_none() {
             return refuse(RpcError::internal("the call has ended"));

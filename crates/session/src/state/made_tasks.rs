@@ -1,13 +1,13 @@
 use shoal_ports::{SessionId, SessionTasks, SessionTransport};
 use shoal_protocol::Revision;
 
-use super::SessionState;
+use super::SessionMachine;
 use crate::record::MadeTask;
 
 /// Maximum number of tasks in the list. Older tasks leave the list but still exist.
 const MOST_LISTED: usize = 100;
 
-impl SessionState {
+impl SessionMachine {
     /// Single streams offer no tasks, because a client waits for a task's result on a separate connection.
     pub(super) fn offers_tasks(&self, revision: Revision) -> bool {
         self.limits.offers_tasks
@@ -54,7 +54,7 @@ mod tests {
         })
     }
 
-    fn listed(session: &super::SessionState) -> Vec<String> {
+    fn listed(session: &super::SessionMachine) -> Vec<String> {
         let made = session.made_tasks().unwrap().tasks;
         made.iter().map(ToString::to_string).collect()
     }

@@ -7,11 +7,11 @@ use shoal_protocol::{
 };
 
 use super::updates::list_of;
-use super::{AdmittedCall, CallSlot, Came, Effect, SessionState};
+use super::{AdmittedCall, CallSlot, Came, Effect, SessionMachine};
 
 const MOST_UNMATCHED: usize = 16;
 
-impl SessionState {
+impl SessionMachine {
     pub(super) fn request(
         &mut self,
         request: Request,

@@ -11,7 +11,7 @@ use shoal_protocol::task::{InputRequest, Task, TaskEnd, TaskState};
 use shoal_protocol::{Method, Outcome, RawJson, Revision};
 
 use super::answers::{asker_of_key, name_of};
-use super::{CallSlot, Effect, SessionState};
+use super::{CallSlot, Effect, SessionMachine};
 use crate::record::Handshake;
 
 const CANCELLED: &str = "the client cancelled the task";
@@ -27,7 +27,7 @@ pub(super) struct TaskProgress {
 }
 
 #[derive(Debug)]
-pub(crate) struct TaskAnswer {
+pub(crate) struct TaskInputAnswer {
     pub(crate) key: String,
     pub(crate) slot: Arc<CallSlot>,
     pub(crate) ask: AskId,
@@ -46,7 +46,7 @@ impl Handshake {
     }
 }
 
-impl SessionState {
+impl SessionMachine {
     /// Returns the effect that stops the task's call, with the task's state before the stop.
     pub(super) fn cancel_task(&self) -> Effect {
         let Some(task) = self.task() else {
@@ -91,7 +91,7 @@ impl SessionState {
             return Effect::None;
         };
         match self.task.questions.contains_key(&key) {
-            true => Effect::TaskAnswer(TaskAnswer {
+            true => Effect::TaskAnswer(TaskInputAnswer {
                 key,
                 slot,
                 ask,

@@ -8,7 +8,7 @@ use shoal_protocol::{
     LogLevel, Message, Method, Notification, Outcome, RawJson, Request, RequestId, Response,
 };
 
-use super::{Admission, Came, Effect, Input, KeptLimits, Limits, SessionState, TaskTimes};
+use super::{Admission, Came, Effect, Input, KeptLimits, Limits, SessionMachine, TaskTimes};
 use crate::record::Record;
 
 pub(crate) const LIMITS: Limits = Limits {
@@ -43,9 +43,9 @@ fn facts_at(versions: [u64; 3]) -> ServerFacts {
     }
 }
 
-fn new_session() -> SessionState {
+fn new_session() -> SessionMachine {
     let record = Record::new(Principal::anonymous(), SessionTransport::Streamable);
-    SessionState::new(SessionId::random(), record, LIMITS)
+    SessionMachine::new(SessionId::random(), record, LIMITS)
 }
 
 pub(super) fn request(id: u64, method: Method, params: &'static str) -> Input {
@@ -70,12 +70,12 @@ fn initialize(version: &'static str) -> Input {
     Input::Request(request, Came::anew())
 }
 
-pub(super) fn call_of(session: &SessionState, request: u64) -> CallId {
+pub(super) fn call_of(session: &SessionMachine, request: u64) -> CallId {
     let slot = session.admitted().get(&RequestId::from_number(request));
     slot.map_or_else(CallId::generate, |slot| slot.call())
 }
 
-pub(super) fn ready() -> SessionState {
+pub(super) fn ready() -> SessionMachine {
     let mut session = new_session();
     let effect = session.apply(initialize("2025-11-25"), &facts());
     assert!(matches!(effect, Effect::RespondAndSave(_)));
@@ -158,7 +158,7 @@ fn requests_of_one_id_are_served_side_by_side_if_each_was_posted() {
 #[test]
 fn a_duplicate_id_is_refused_where_all_answers_go_on_one_stream() {
     let record = Record::new(Principal::anonymous(), SessionTransport::SingleStream);
-    let mut session = SessionState::new(SessionId::random(), record, LIMITS);
+    let mut session = SessionMachine::new(SessionId::random(), record, LIMITS);
     session.apply(initialize("2025-11-25"), &facts());
     let call = || request(7, Method::ToolsCall, "{}");
     let running = session.apply(call(), &facts());

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use shoal_ports::ServerFacts;
 use shoal_protocol::{Method, RawJson, RawObject, Request, notification};
 
-use super::{Effect, SessionState};
+use super::{Effect, SessionMachine};
 
 const LISTS: [Method; 3] = [
     Method::ToolsListChanged,
@@ -25,7 +25,7 @@ pub(crate) struct News {
     pub(crate) updated: Vec<String>,
 }
 
-impl SessionState {
+impl SessionMachine {
     pub(super) fn resource_updated(&mut self, uri: String, params: &RawJson) -> Effect {
         if !self.record.subscriptions.contains(&uri) {
             return Effect::None;

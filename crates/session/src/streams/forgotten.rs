@@ -9,16 +9,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use shoal_ports::{Append, Claim, LogError, SessionTransport, StoreError};
 
-use super::Streams;
+use super::SessionStreams;
 use super::lifecycle::Turn;
 use super::tail::Tail;
-use crate::actor::record::Step;
+use crate::actor::record::RecordStep;
 
-impl Streams {
+impl SessionStreams {
     /// Restores claim, record and open streams. The caller holds the turn of `tail`.
     pub(super) async fn restore(&self, tail: &Tail) -> Result<(), StoreError> {
         let live = self.live.upgrade().ok_or(StoreError::NotFound)?;
-        live.write_record(Step::Restore).await?;
+        live.write_record(RecordStep::Restore).await?;
         self.restore_stream(tail).await?;
         let others = self.open().into_iter();
         let others: Vec<_> = others

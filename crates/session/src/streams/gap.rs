@@ -3,10 +3,10 @@ use serde_json::json;
 use shoal_ports::{LogError, SessionTransport};
 use shoal_protocol::{EventId, LogLevel, Method, RawJson, notification};
 
-use super::Streams;
+use super::SessionStreams;
 use super::tail::Tail;
 
-impl Streams {
+impl SessionStreams {
     pub(crate) async fn oldest(&self, tail: &Tail) -> Result<EventId, LogError> {
         match tail.beginning() {
             Some(beginning) => Ok(beginning),

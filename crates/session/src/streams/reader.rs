@@ -9,12 +9,12 @@ use shoal_protocol::{EventId, StreamId};
 use shoal_telemetry::metrics::metrics;
 use tokio::time::timeout;
 
-use super::Streams;
+use super::SessionStreams;
 use super::lifecycle::Turn;
 use super::tail::{Next, Tail};
 
 pub(super) struct Reader {
-    pub(super) streams: Arc<Streams>,
+    pub(super) streams: Arc<SessionStreams>,
     /// `None` if the stream has finished.
     pub(super) tail: Option<Arc<Tail>>,
     pub(super) generation: u64,

@@ -18,17 +18,17 @@ const WAITING: usize = 256;
 
 /// Closes when its last clone is dropped.
 #[derive(Clone)]
-pub(crate) struct Gathering {
-    asking: mpsc::Sender<Asked>,
+pub(crate) struct CommandGatherer {
+    asking: mpsc::Sender<QueuedCommand>,
 }
 
-struct Asked {
+struct QueuedCommand {
     command: Cmd,
     script: Option<Arc<Script>>,
     reply: oneshot::Sender<RedisResult<Value>>,
 }
 
-impl Gathering {
+impl CommandGatherer {
     pub(crate) fn over(connection: MultiplexedConnection) -> Self {
         let (asking, asked) = mpsc::channel(WAITING);
         tokio::spawn(send(connection, asked));
@@ -42,7 +42,7 @@ impl Gathering {
         script: Option<Arc<Script>>,
     ) -> RedisResult<Value> {
         let (reply, replied) = oneshot::channel();
-        let asked = Asked {
+        let asked = QueuedCommand {
             command,
             script,
             reply,
@@ -57,7 +57,7 @@ fn closed() -> RedisError {
 }
 
 /// Ends, with the connection, when all senders are dropped.
-async fn send(connection: MultiplexedConnection, mut asking: mpsc::Receiver<Asked>) {
+async fn send(connection: MultiplexedConnection, mut asking: mpsc::Receiver<QueuedCommand>) {
     let mut under_way = FuturesUnordered::new();
     let mut due = Vec::with_capacity(MOST);
     loop {
@@ -81,7 +81,7 @@ async fn send(connection: MultiplexedConnection, mut asking: mpsc::Receiver<Aske
     }
 }
 
-async fn exchange(mut connection: MultiplexedConnection, together: Vec<Asked>) {
+async fn exchange(mut connection: MultiplexedConnection, together: Vec<QueuedCommand>) {
     let count = together.len();
     let mut pipeline = redis::Pipeline::with_capacity(count);
     let mut waiting = Vec::with_capacity(count);
@@ -95,7 +95,7 @@ async fn exchange(mut connection: MultiplexedConnection, together: Vec<Asked>) {
             let asked = pipeline.cmd_iter().zip(waiting);
             for ((command, (script, waiting)), reply) in asked.zip(replies) {
                 match script {
-                    Some(script) if is_no_script(&reply) => in_full.push(Asked {
+                    Some(script) if is_no_script(&reply) => in_full.push(QueuedCommand {
                         command: script.in_full(command),
                         script: None,
                         reply: waiting,

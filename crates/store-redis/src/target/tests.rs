@@ -1,25 +1,25 @@
-use super::{Host, Place, Target};
+use super::{RedisHost, RedisTarget, Topology};
 
-fn host(name: &str, port: u16) -> Host {
-    Host {
+fn host(name: &str, port: u16) -> RedisHost {
+    RedisHost {
         name: name.to_owned(),
         port,
     }
 }
 
-fn parse(url: &str) -> Target {
-    Target::parse(url).unwrap_or_else(|error| panic!("{url}: {error}"))
+fn parse(url: &str) -> RedisTarget {
+    RedisTarget::parse(url).unwrap_or_else(|error| panic!("{url}: {error}"))
 }
 
 #[test]
 fn one_server() {
     let plain = parse("redis://localhost");
-    assert_eq!(plain.place, Place::Server(host("localhost", 6379)));
+    assert_eq!(plain.place, Topology::Server(host("localhost", 6379)));
     assert_eq!((plain.tls, plain.db), (false, 0));
     assert_eq!((plain.user, plain.password), (None, None));
 
     let full = parse("rediss://user:p%40ss%2Fw:rd@[::1]:7000/3");
-    assert_eq!(full.place, Place::Server(host("::1", 7000)));
+    assert_eq!(full.place, Topology::Server(host("::1", 7000)));
     assert_eq!((full.tls, full.db), (true, 3));
     assert_eq!(full.user.as_deref(), Some("user"));
     assert_eq!(full.password.as_deref(), Some("p@ss/w:rd"));
@@ -28,7 +28,7 @@ fn one_server() {
     assert_eq!(only_password.user, None);
     assert_eq!(only_password.password.as_deref(), Some("secret"));
     let socket = parse("redis+unix:///run/a%20b.sock?db=2");
-    assert_eq!(socket.place, Place::Socket("/run/a b.sock".into()));
+    assert_eq!(socket.place, Topology::Socket("/run/a b.sock".into()));
     assert_eq!(socket.db, 2);
 }
 
@@ -37,13 +37,13 @@ fn many_servers() {
     let cluster = parse("rediss+cluster://u:p@a:1,b");
     assert_eq!(
         cluster.place,
-        Place::Cluster(vec![host("a", 1), host("b", 6379)])
+        Topology::Cluster(vec![host("a", 1), host("b", 6379)])
     );
     assert!(cluster.tls);
     let sentinel = parse("redis+sentinel://u:p@a,b:2/mymaster/4");
     assert_eq!(
         sentinel.place,
-        Place::Sentinel {
+        Topology::Sentinel {
             sentinels: vec![host("a", 26379), host("b", 2)],
             master: "mymaster".to_owned(),
         }
@@ -78,7 +78,7 @@ fn what_is_wrong_is_said_without_the_password() {
         "redis+sentinel://u:hunter2@h",
         "redis+sentinel://u:hunter2@h/m/x",
     ] {
-        let Err(error) = Target::parse(url) else {
+        let Err(error) = RedisTarget::parse(url) else {
             panic!("{url} is taken");
         };
         assert!(!error.contains("hunter2"), "{error}");
@@ -94,7 +94,7 @@ fn a_login_that_is_not_encoded_is_told_how() {
         "rediss://:100%@h",
         "redis+sentinel://u:a/b@h/main",
     ] {
-        let error = Target::parse(url).err().unwrap_or_default();
+        let error = RedisTarget::parse(url).err().unwrap_or_default();
         assert!(
             error.contains("percent-encoded (/ as %2F"),
             "{url}: {error}"

@@ -5,14 +5,14 @@ use super::Audit;
 
 const REDACTED: &[u8] = br#""[redacted]""#;
 
-pub(super) struct Arguments {
+pub(super) struct AuditedArguments {
     tools: Vec<String>,
     /// In lower case.
     redacted: Vec<String>,
     longest: usize,
 }
 
-impl Arguments {
+impl AuditedArguments {
     pub(super) fn new(audit: &Audit) -> Self {
         Self {
             tools: audit.arguments.clone(),
@@ -96,10 +96,10 @@ mod tests {
     use shoal_protocol::RawJson;
 
     use super::super::Audit;
-    use super::Arguments;
+    use super::AuditedArguments;
 
     fn of(audit: Audit, tool: &str, params: &'static str) -> Option<String> {
-        Arguments::new(&audit).of(tool, &RawJson::from_static(params))
+        AuditedArguments::new(&audit).of(tool, &RawJson::from_static(params))
     }
 
     #[test]
@@ -129,7 +129,7 @@ mod tests {
         );
         let params = format!(r#"{{"arguments":{text}}}"#);
         let params = RawJson::parse_text(params.into()).unwrap();
-        let said = Arguments::new(&audit).of("a", &params);
+        let said = AuditedArguments::new(&audit).of("a", &params);
         assert_eq!(said.as_deref(), Some(text));
         let spelt = r#"{"arguments": { "\u0070assword" : {"a":[1,{"b":2}]} , "n" : [ 1 , 2 ] } }"#;
         assert_eq!(

@@ -6,17 +6,17 @@ use opentelemetry::trace::TraceFlags;
 use opentelemetry_sdk::logs::SdkLogRecord;
 use shoal_protocol::{RawJson, TraceContext};
 
-use super::arguments::Arguments;
+use super::arguments::AuditedArguments;
 use super::config::Kind;
 use super::keys::{SPAN_ID, TOOL_ARGUMENTS, TRACE_ID};
-use super::line::Line;
+use super::line::AuditLine;
 use crate::trace::Key;
 use crate::trace::attributes::Recorded;
 
 /// An event under construction. Texts are truncated like those of spans.
 pub struct Event<'a> {
-    arguments: &'a Arguments,
-    line: Option<Line>,
+    arguments: &'a AuditedArguments,
+    line: Option<AuditLine>,
     /// Boxed, so that an event is cheap to move if there is no collector.
     record: Option<Box<SdkLogRecord>>,
 }
@@ -24,7 +24,7 @@ pub struct Event<'a> {
 impl<'a> Event<'a> {
     pub(super) fn new(
         kind: Kind,
-        arguments: &'a Arguments,
+        arguments: &'a AuditedArguments,
         in_file: bool,
         mut record: Option<Box<SdkLogRecord>>,
     ) -> Self {
@@ -35,7 +35,7 @@ impl<'a> Event<'a> {
         }
         Self {
             arguments,
-            line: in_file.then(|| Line::new(kind)),
+            line: in_file.then(|| AuditLine::new(kind)),
             record,
         }
     }
@@ -94,7 +94,7 @@ impl<'a> Event<'a> {
         self
     }
 
-    pub(super) fn finish(self) -> (Option<Line>, Option<Box<SdkLogRecord>>) {
+    pub(super) fn finish(self) -> (Option<AuditLine>, Option<Box<SdkLogRecord>>) {
         (self.line, self.record)
     }
 }

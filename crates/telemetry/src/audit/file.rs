@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::time::now;
-use crate::lines::{Lines, Output};
+use crate::lines::{LineOutput, LineSink};
 use crate::metrics::{AuditSink, metrics};
 
 const LOOK: Duration = Duration::from_secs(1);
@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_secs(1);
 const GATHER: Duration = Duration::from_millis(50);
 
 /// Opens the file, readable only by its owner and group.
-pub(super) fn open(path: &Path, queue_bytes: usize) -> io::Result<Lines> {
+pub(super) fn open(path: &Path, queue_bytes: usize) -> io::Result<LineSink> {
     let named = |error: io::Error| {
         let text = format!("cannot write to audit.file {}: {error}", path.display());
         io::Error::new(error.kind(), text)
@@ -31,7 +31,7 @@ pub(super) fn open(path: &Path, queue_bytes: usize) -> io::Result<Lines> {
         lost: 0,
         is_torn: is_torn(path),
     };
-    Lines::start("audit", output, queue_bytes, GATHER)
+    LineSink::start("audit", output, queue_bytes, GATHER)
 }
 
 fn append_to(path: &Path) -> io::Result<File> {
@@ -128,7 +128,7 @@ fn count_of(lines: &[u8]) -> u64 {
     lines.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
-impl Output for AuditFile {
+impl LineOutput for AuditFile {
     fn write(&mut self, lines: &[u8]) {
         self.look();
         let (written, result) = self.try_write(lines);
@@ -170,7 +170,7 @@ mod tests {
     use std::time::Instant;
     use std::{fs, io};
 
-    use super::{AuditFile, LOOK, Output as _, append_to, count_of, is_torn, write_out};
+    use super::{AuditFile, LOOK, LineOutput as _, append_to, count_of, is_torn, write_out};
 
     #[test]
     fn a_file_that_was_moved_away_is_made_again() {

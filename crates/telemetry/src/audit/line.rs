@@ -17,9 +17,9 @@ thread_local! {
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-pub(super) struct Line(Vec<u8>);
+pub(super) struct AuditLine(Vec<u8>);
 
-impl Line {
+impl AuditLine {
     pub(super) fn new(kind: Kind) -> Self {
         let mut line = Self(BUFFER.take());
         line.0.clear();
@@ -46,7 +46,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for AuditLine {
     fn drop(&mut self) {
         if self.0.capacity() <= KEPT {
             BUFFER.set(std::mem::take(&mut self.0));
@@ -76,17 +76,17 @@ mod tests {
 
     use super::super::Kind;
     use super::super::keys::{DURATION, ENDUSER_ID};
-    use super::Line;
+    use super::AuditLine;
     use crate::trace::attributes::OUTCOME;
 
     #[test]
     fn lines_are_json_also_where_one_is_told_within_another() {
-        let mut outer = Line::new(Kind::Call);
+        let mut outer = AuditLine::new(Kind::Call);
         outer.member(OUTCOME, "completed");
-        let mut inner = Line::new(Kind::Quota);
+        let mut inner = AuditLine::new(Kind::Quota);
         inner.member(ENDUSER_ID, "a \"b\"\n\\ ä");
         inner.member(DURATION, Duration::from_millis(500));
-        let read = |line: &mut Line| -> serde_json::Value {
+        let read = |line: &mut AuditLine| -> serde_json::Value {
             let text = line.finish();
             assert_eq!(text.last(), Some(&b'\n'));
             serde_json::from_slice(text).unwrap()
@@ -102,7 +102,8 @@ mod tests {
     #[test]
     fn lines_of_every_kind_have_its_name() {
         for kind in Kind::ALL {
-            let line: serde_json::Value = serde_json::from_slice(Line::new(kind).finish()).unwrap();
+            let line: serde_json::Value =
+                serde_json::from_slice(AuditLine::new(kind).finish()).unwrap();
             assert_eq!(line["event.name"], kind.event_name());
             assert_eq!(line["time"].as_str().map(str::len), Some(27));
         }
@@ -110,8 +111,8 @@ mod tests {
 
     #[test]
     fn a_line_holds_nothing_of_the_one_before_it() {
-        drop(Line::new(Kind::Admin));
-        let text = Line::new(Kind::Call).finish().to_vec();
+        drop(AuditLine::new(Kind::Admin));
+        let text = AuditLine::new(Kind::Call).finish().to_vec();
         assert!(text.starts_with(b"{\"time\":\"") && text.ends_with(b"\"shoal.audit.call\"}\n"));
     }
 }

@@ -2,15 +2,15 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
-type Text = [u8; 27];
+type TimeText = [u8; 27];
 
-const EPOCH: Text = *b"1970-01-01T00:00:00.000000Z";
+const EPOCH: TimeText = *b"1970-01-01T00:00:00.000000Z";
 
 const FRACTION: Range<usize> = 20..26;
 
 thread_local! {
     /// The last second and its text, because many events share it.
-    static LAST: Cell<(u64, Text)> = const { Cell::new((0, EPOCH)) };
+    static LAST: Cell<(u64, TimeText)> = const { Cell::new((0, EPOCH)) };
 }
 
 pub(super) fn now() -> String {
@@ -37,7 +37,7 @@ fn write(since_epoch: Duration, text: &mut Vec<u8>) {
 /// Kept out of line, because inlining it would slow down the caller.
 #[cold]
 #[inline(never)]
-fn begin(seconds: u64) -> Text {
+fn begin(seconds: u64) -> TimeText {
     let (days, of_day) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = date(days);
     let mut text = EPOCH;

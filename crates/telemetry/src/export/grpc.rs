@@ -11,14 +11,14 @@ use crate::config::{Compression, Telemetry};
 use crate::metrics::Signal;
 
 #[derive(Debug)]
-pub(super) struct Grpc {
+pub(super) struct OtlpGrpc {
     channel: Channel,
     path: PathAndQuery,
     metadata: MetadataMap,
     is_compressed: bool,
 }
 
-impl Grpc {
+impl OtlpGrpc {
     /// Must be called inside the runtime that drives the connection.
     pub(super) fn new(otlp: &Telemetry, address: &str, signal: Signal) -> Result<Self, String> {
         let mut endpoint = Endpoint::from_shared(address.to_owned())

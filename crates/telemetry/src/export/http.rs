@@ -16,14 +16,14 @@ use crate::config::{Compression, Telemetry};
 const LONGEST_ANSWER: usize = 256 * 1024;
 
 #[derive(Debug)]
-pub(super) struct Http {
+pub(super) struct OtlpHttp {
     client: reqwest::Client,
     url: Url,
     headers: HeaderMap,
     is_compressed: bool,
 }
 
-impl Http {
+impl OtlpHttp {
     pub(super) fn new(
         otlp: &Telemetry,
         client: reqwest::Client,

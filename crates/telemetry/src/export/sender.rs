@@ -11,8 +11,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::attempt::{AttemptError, Retryable};
 use super::export_stats::ExportStats;
-use super::grpc::Grpc;
-use super::http::Http;
+use super::grpc::OtlpGrpc;
+use super::http::OtlpHttp;
 use crate::metrics::ExportOutcome;
 
 const ATTEMPTS: u32 = 4;
@@ -27,8 +27,8 @@ pub(crate) struct Sender {
 
 #[derive(Debug)]
 pub(super) enum OtlpClient {
-    Grpc(Grpc),
-    Http(Http),
+    Grpc(OtlpGrpc),
+    Http(OtlpHttp),
 }
 
 #[derive(Debug)]

@@ -17,14 +17,14 @@ const FULL: usize = 2 * 1024 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Spans {
-    queue: Arc<Queue>,
-    ending: Mutex<Option<oneshot::Sender<Ended>>>,
+    queue: Arc<SpanQueue>,
+    ending: Mutex<Option<oneshot::Sender<EndSignal>>>,
 }
 
-type Ended = mpsc::Sender<()>;
+type EndSignal = mpsc::Sender<()>;
 
 #[derive(Debug)]
-struct Queue {
+struct SpanQueue {
     waiting: Mutex<PendingSpans>,
     full: Notify,
     stats: Arc<ExportStats>,
@@ -51,7 +51,7 @@ impl Spans {
         stats: Arc<ExportStats>,
         runtime: &Handle,
     ) -> Self {
-        let queue = Arc::new(Queue {
+        let queue = Arc::new(SpanQueue {
             waiting: Mutex::default(),
             full: Notify::new(),
             stats,
@@ -108,11 +108,11 @@ impl Spans {
 }
 
 async fn run(
-    queue: Arc<Queue>,
+    queue: Arc<SpanQueue>,
     envelope: Envelope,
     sender: Sender,
     delay: Duration,
-    mut ending: oneshot::Receiver<Ended>,
+    mut ending: oneshot::Receiver<EndSignal>,
 ) {
     let mut due = interval(delay.max(Duration::from_millis(1)));
     due.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -141,7 +141,7 @@ async fn run(
     }
 }
 
-impl Queue {
+impl SpanQueue {
     fn close_batch(&self) {
         let mut waiting = self.waiting.lock();
         if waiting.open.spans > 0 {

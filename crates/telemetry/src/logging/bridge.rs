@@ -16,15 +16,15 @@ const CARRIERS: [&str; 7] = [
     "tower",
 ];
 
-pub(super) struct Bridge(OpenTelemetryTracingBridge<SdkLoggerProvider, SdkLogger>);
+pub(super) struct LogBridge(OpenTelemetryTracingBridge<SdkLoggerProvider, SdkLogger>);
 
-impl Bridge {
+impl LogBridge {
     pub(super) fn new(loggers: &SdkLoggerProvider) -> Self {
         Self(OpenTelemetryTracingBridge::new(loggers))
     }
 }
 
-impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Bridge {
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogBridge {
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         let target = event.metadata().target();
         let owner = target.split("::").next().unwrap_or(target);

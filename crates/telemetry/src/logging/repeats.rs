@@ -25,7 +25,7 @@ const SHOWN: usize = 160;
 const REFUSAL: &str = "refusal";
 
 /// The place in the code, and a hash of the message or of the refusal's kind.
-type Key = (Identifier, u64);
+type RepeatKey = (Identifier, u64);
 
 #[derive(Debug)]
 pub(crate) struct Repeats {
@@ -36,7 +36,7 @@ pub(crate) struct Repeats {
 
 #[derive(Debug, Default)]
 struct Counted {
-    windows: HashMap<Key, Window>,
+    windows: HashMap<RepeatKey, Window>,
     is_reporting: bool,
 }
 
@@ -44,11 +44,11 @@ struct Counted {
 struct Window {
     since: Instant,
     passed: u32,
-    left_out: Option<LeftOut>,
+    left_out: Option<SuppressedLines>,
 }
 
 #[derive(Debug)]
-struct LeftOut {
+struct SuppressedLines {
     count: u64,
     level: Level,
     target: &'static str,
@@ -99,7 +99,7 @@ impl Repeats {
             window.passed += 1;
             return true;
         }
-        let left_out = window.left_out.get_or_insert_with(|| LeftOut {
+        let left_out = window.left_out.get_or_insert_with(|| SuppressedLines {
             count: 0,
             level: *metadata.level(),
             target: metadata.target(),
@@ -163,8 +163,8 @@ impl Repeats {
     }
 }
 
-fn say(due: Vec<LeftOut>) {
-    for LeftOut {
+fn say(due: Vec<SuppressedLines>) {
+    for SuppressedLines {
         count,
         level,
         target,

@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::lines::{Lines, Output};
+use crate::lines::{LineOutput, LineSink};
 use crate::metrics::metrics;
 
 /// Enough for thousands of lines.
 const QUEUE_BYTES: usize = 1 << 20;
 const TARGET: &str = "shoal_telemetry::lines";
 
-static PROCESS: OnceLock<Lines> = OnceLock::new();
+static PROCESS: OnceLock<LineSink> = OnceLock::new();
 
 #[derive(Debug)]
-pub(super) struct Stderr(Lines);
+pub(super) struct Stderr(LineSink);
 
 #[derive(Debug)]
-pub(super) struct LineWriter<'a>(&'a Lines);
+pub(super) struct LineWriter<'a>(&'a LineSink);
 
 /// Waits up to `within` for all lines so far.
 pub fn flush(within: Duration) {
@@ -38,14 +38,14 @@ pub fn tell(lines: &str) {
 
 impl Stderr {
     pub(super) fn start() -> io::Result<Self> {
-        let lines = Lines::start("log", Console(handle()?), QUEUE_BYTES, Duration::ZERO)?;
+        let lines = LineSink::start("log", StderrConsole(handle()?), QUEUE_BYTES, Duration::ZERO)?;
         Ok(Self(PROCESS.get_or_init(|| lines).clone()))
     }
 }
 
-struct Console<W>(W);
+struct StderrConsole<W>(W);
 
-impl<W: Write + Send + 'static> Output for Console<W> {
+impl<W: Write + Send + 'static> LineOutput for StderrConsole<W> {
     fn write(&mut self, lines: &[u8]) {
         // Standard error may be closed.
         let _ = self.0.write_all(lines);

@@ -95,7 +95,7 @@ macro_rules! area {
     (@instrument Counter) => { $crate::metrics::instrument::Counter };
     (@instrument Sum) => { $crate::metrics::instrument::Counter };
     (@instrument Histogram) => { $crate::metrics::instrument::Histogram };
-    (@instrument $observed:ident) => { $crate::metrics::observed::Observed };
+    (@instrument $observed:ident) => { $crate::metrics::observed::ObservedInstrument };
 
     (@given $label:ty) => { <$label as $crate::metrics::area::Label>::Given<'_> };
     (@pair $arg:ident: $label:ty) => { <$label as $crate::metrics::area::Label>::pair($arg) };

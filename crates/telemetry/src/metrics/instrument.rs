@@ -5,7 +5,7 @@ use opentelemetry::metrics::{self, AsyncInstrumentBuilder, Meter};
 use super::definition::{Definition, Kind};
 use super::first;
 use super::labels::Pair;
-use super::observed::{Observed, Source};
+use super::observed::{Callbacks, ObservedInstrument};
 use super::series::Series;
 
 /// Without a meter, the instruments are off and cost one branch.
@@ -63,12 +63,12 @@ impl Instrument for Histogram {
     }
 }
 
-impl Instrument for Observed {
+impl Instrument for ObservedInstrument {
     fn of(of: &'static Definition, meter: Option<&Meter>) -> Self {
         let Some(meter) = meter else {
             return Self(None);
         };
-        let source = Source::default();
+        let source = Callbacks::default();
         let read = source.clone();
         match of.kind {
             Kind::Gauge => {
@@ -89,7 +89,7 @@ impl Instrument for Observed {
 fn reading<'m, I>(
     builder: AsyncInstrumentBuilder<'m, I, f64>,
     of: &'static Definition,
-    source: Source,
+    source: Callbacks,
 ) -> AsyncInstrumentBuilder<'m, I, f64> {
     (builder.with_unit(of.unit))
         .with_description(of.description)

@@ -30,9 +30,9 @@ pub enum NameKind {
 #[derive(Debug, Default)]
 pub struct Known(());
 
-type Names = HashSet<&'static str, RandomState>;
+type KnownNames = HashSet<&'static str, RandomState>;
 
-static NAMES: LazyLock<[RwLock<Names>; 4]> = LazyLock::new(Default::default);
+static NAMES: LazyLock<[RwLock<KnownNames>; 4]> = LazyLock::new(Default::default);
 
 impl Known {
     /// Replaces the known names of a kind.
@@ -64,12 +64,12 @@ impl Known {
     }
 }
 
-fn names_of(kind: NameKind) -> &'static RwLock<Names> {
+fn names_of(kind: NameKind) -> &'static RwLock<KnownNames> {
     &NAMES[kind as usize]
 }
 
 /// A new copy is never freed.
-fn kept(known: &Names, name: &str) -> &'static str {
+fn kept(known: &KnownNames, name: &str) -> &'static str {
     let copy = || &*Box::leak(Box::<str>::from(name));
     known.get(name).copied().unwrap_or_else(copy)
 }

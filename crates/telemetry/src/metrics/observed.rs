@@ -9,29 +9,29 @@ use super::area::Measured;
 use super::labels::Pair;
 
 /// A callback. It passes each value, with its attributes, to the given closure.
-type Read = dyn Fn(&mut dyn FnMut(f64, Vec<Pair>)) + Send + Sync;
+type ReadCallback = dyn Fn(&mut dyn FnMut(f64, Vec<Pair>)) + Send + Sync;
 
 /// The callbacks of one metric. Values with the same attributes are summed, so that two nodes in one process appear as
 /// one.
 #[derive(Clone, Default)]
-pub(super) struct Source(Arc<Mutex<Readers>>);
+pub(super) struct Callbacks(Arc<Mutex<Readers>>);
 
 #[derive(Default)]
 struct Readers {
     next: u64,
-    readers: Vec<(u64, Arc<Read>)>,
+    readers: Vec<(u64, Arc<ReadCallback>)>,
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for Callbacks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Source({})", self.0.lock().readers.len())
     }
 }
 
-impl Source {
+impl Callbacks {
     pub(super) fn read(&self, mut to: impl FnMut(f64, &[KeyValue])) {
         // The callbacks may be slow or register further ones.
-        let readers: Vec<Arc<Read>> = (self.0.lock().readers.iter())
+        let readers: Vec<Arc<ReadCallback>> = (self.0.lock().readers.iter())
             .map(|(_, read)| Arc::clone(read))
             .collect();
         let mut sums: HashMap<Vec<KeyValue>, f64> = HashMap::new();
@@ -48,9 +48,9 @@ impl Source {
 }
 
 #[derive(Debug)]
-pub(super) struct Observed(pub(super) Option<Source>);
+pub(super) struct ObservedInstrument(pub(super) Option<Callbacks>);
 
-impl Observed {
+impl ObservedInstrument {
     pub(super) fn observe<M: Measured>(
         &self,
         read: impl Fn(&mut dyn FnMut(M, Vec<Pair>)) + Send + Sync + 'static,

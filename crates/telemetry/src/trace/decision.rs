@@ -6,13 +6,13 @@ use shoal_protocol::TraceContext;
 use crate::config::{ParentSampling, Traces};
 
 #[derive(Debug)]
-pub(crate) struct Decision {
+pub(crate) struct SamplingDecision {
     follows_clients: bool,
     bound: u64,
     tools: Vec<(String, u64)>,
 }
 
-impl Decision {
+impl SamplingDecision {
     pub(crate) fn new(traces: &Traces) -> Self {
         Self {
             follows_clients: traces.parent == ParentSampling::Follow,
@@ -57,14 +57,14 @@ fn bound(ratio: f64) -> u64 {
 mod tests {
     use shoal_protocol::TraceContext;
 
-    use super::Decision;
+    use super::SamplingDecision;
     use crate::config::{ParentSampling, ToolRatio, Traces};
 
     const SAMPLED: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
     #[test]
     fn shares_are_kept_by_trace_id() {
-        let decision = Decision::new(&Traces {
+        let decision = SamplingDecision::new(&Traces {
             ratio: 0.25,
             parent: ParentSampling::Follow,
             tools: [("debug*", 1.0), ("never", 0.0), ("*", 0.5)]
@@ -101,7 +101,7 @@ mod tests {
             (ParentSampling::Follow, Some(true)),
             (ParentSampling::Ignore, None),
         ] {
-            let decision = Decision::new(&Traces {
+            let decision = SamplingDecision::new(&Traces {
                 parent,
                 ..Traces::default()
             });

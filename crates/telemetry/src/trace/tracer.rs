@@ -4,7 +4,7 @@ use opentelemetry::trace::Status;
 use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator};
 use shoal_protocol::TraceContext;
 
-use super::Decision;
+use super::SamplingDecision;
 use super::attributes::cut_name;
 use super::builder::{Name, SpanBuilder};
 use super::span::{Attributes, Span, SpanData};
@@ -13,7 +13,7 @@ use crate::otlp;
 
 #[derive(Debug)]
 pub(crate) struct Tracer {
-    decision: Decision,
+    decision: SamplingDecision,
     spans: Spans,
 }
 
@@ -31,7 +31,7 @@ fn new_span_id() -> u64 {
 }
 
 impl Tracer {
-    pub(crate) fn new(decision: Decision, spans: Spans) -> Self {
+    pub(crate) fn new(decision: SamplingDecision, spans: Spans) -> Self {
         Self { decision, spans }
     }
 

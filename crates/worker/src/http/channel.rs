@@ -17,12 +17,14 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::cookies::Cookies;
-use super::endpoint::{Endpoint, Sent};
+use super::endpoint::{HttpEndpoint, Sent};
 use super::presence::Presence;
-use super::refusal::{self, Refusal, Refused};
+use super::refusal::{self, Refusal, RefusedRequest};
 use super::tools::Tools;
-use crate::http_client::{NoToken, Unanswered};
-use crate::upstream::{Connection, Link, OutgoingMessage, OutgoingRequest, RequestOutcome};
+use crate::http_client::{NoToken, RequestUnanswered};
+use crate::upstream::{
+    OutgoingMessage, OutgoingRequest, RequestOutcome, ServerConnection, ServerLink,
+};
 
 /// Maximum bytes of a session id. By default, servers refuse longer headers.
 const LONGEST_SESSION: usize = 8192;
@@ -30,9 +32,9 @@ const LONGEST_SESSION: usize = 8192;
 const TELLING: u32 = 64;
 pub(super) const FORGOTTEN: &str = "the server has forgotten the session";
 
-pub(super) struct Channel {
-    pub(super) endpoint: Arc<Endpoint>,
-    pub(super) link: Arc<Link>,
+pub(super) struct HttpChannel {
+    pub(super) endpoint: Arc<HttpEndpoint>,
+    pub(super) link: Arc<ServerLink>,
     pub(super) stopping: CancellationToken,
     client: Client,
     tools: Arc<Tools>,
@@ -51,21 +53,21 @@ pub(super) struct Channel {
 }
 
 pub(super) struct Common {
-    pub(super) endpoint: Arc<Endpoint>,
+    pub(super) endpoint: Arc<HttpEndpoint>,
     pub(super) tools: Arc<Tools>,
     pub(super) presence: Arc<Presence>,
     /// Whether the server speaks HTTP+SSE; `false` while this is unknown.
     pub(super) speaks_http_sse: Arc<AtomicBool>,
 }
 
-impl Channel {
+impl HttpChannel {
     pub(super) fn open(
         common: &Common,
         client: Client,
-        link: Arc<Link>,
+        link: Arc<ServerLink>,
         queue: mpsc::Receiver<OutgoingMessage>,
         closing: &CancellationToken,
-    ) -> Connection {
+    ) -> ServerConnection {
         let stopping = closing.child_token();
         let ended = CancellationToken::new();
         let channel = Arc::new(Self {
@@ -85,7 +87,7 @@ impl Channel {
             telling: Arc::new(Semaphore::new(TELLING as usize)),
         });
         tokio::spawn(channel.run(queue));
-        Connection::new(link, stopping, ended)
+        ServerConnection::new(link, stopping, ended)
     }
 
     async fn run(self: Arc<Self>, mut queue: mpsc::Receiver<OutgoingMessage>) {
@@ -165,9 +167,9 @@ impl Channel {
                     other => self.untold(&format!("{other:?}")),
                 },
                 Err(
-                    Unanswered::NotSent(why)
-                    | Unanswered::Lost(why)
-                    | Unanswered::NoToken(NoToken::Refused(why) | NoToken::Away(why)),
+                    RequestUnanswered::NotSent(why)
+                    | RequestUnanswered::Lost(why)
+                    | RequestUnanswered::NoToken(NoToken::Refused(why) | NoToken::Away(why)),
                 ) => self.untold(&why),
             }
         };
@@ -300,7 +302,7 @@ impl Channel {
         method: HttpMethod,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Response, Unanswered> {
+    ) -> Result<Response, RequestUnanswered> {
         let caller = self.caller.lock().clone();
         let own = Sent {
             url: self.messages.get().filter(|_| method == HttpMethod::POST),
@@ -313,14 +315,14 @@ impl Channel {
         self.send(own).await
     }
 
-    pub(super) async fn send(&self, sent: Sent<'_>) -> Result<Response, Unanswered> {
+    pub(super) async fn send(&self, sent: Sent<'_>) -> Result<Response, RequestUnanswered> {
         let caller = sent.caller;
         // One caller's cookies must not go with another caller's requests.
         let is_owned = self.link.binding().caller().is_some();
         let cookies = Some(&self.cookies).filter(|_| is_owned || caller.is_none());
         let sent = self.endpoint.send(&self.client, sent, cookies).await;
         match &sent {
-            Err(Unanswered::NotSent(_)) => self.presence.reachability.doubt(),
+            Err(RequestUnanswered::NotSent(_)) => self.presence.reachability.doubt(),
             Ok(answer) if answer.status() == StatusCode::UNAUTHORIZED => {
                 self.endpoint.http.not_accepted(caller);
             }
@@ -338,7 +340,7 @@ impl Channel {
     ) -> RequestOutcome {
         let http = &self.endpoint.http;
         let in_callers_name = caller.is_some_and(|caller| http.is_callers(caller));
-        let refused = Refused {
+        let refused = RefusedRequest {
             in_callers_name,
             // Without an id, the outcome goes only to the log, so no words are kept back.
             in_operators_name: id.is_some() && http.is_operators(caller),

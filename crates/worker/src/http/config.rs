@@ -10,7 +10,7 @@ use crate::http_client::{
     CallersWithoutToken, ClientCredentialsConfig, HttpClientConfig, HttpTls, TokenExchangeConfig,
     client_of, endpoints,
 };
-use crate::upstream::{Binding, EraChoice, Settings};
+use crate::upstream::{ConnectionBinding, EraChoice, UpstreamSettings};
 
 /// The name of the server in messages about its URL.
 pub(super) const WHAT: &str = "an MCP endpoint";
@@ -139,14 +139,18 @@ impl HttpConfig {
         }
     }
 
-    pub(super) fn settings(&self, alone: bool) -> Settings {
-        Settings {
+    pub(super) fn settings(&self, alone: bool) -> UpstreamSettings {
+        UpstreamSettings {
             era: self.era,
             // Servers put a question on its call's stream, so Shoal can answer on the shared
             // connection. Servers keep one client's roots, so Shoal sends no roots there. The shared
             // connection declares roots nevertheless if sessions have their own connections, which
             // use the shared connection's lists and may declare roots.
-            shared: Binding::shared(true, self.isolation == HttpIsolation::Session, false),
+            shared: ConnectionBinding::shared(
+                true,
+                self.isolation == HttpIsolation::Session,
+                false,
+            ),
             sessions_have_own: self.isolation == HttpIsolation::Session,
             lists: self.lists,
             sessions: self.sessions,

@@ -8,15 +8,15 @@ use shoal_ports::Caller;
 
 use super::config::{HttpConfig, WHAT};
 use super::cookies::Cookies;
-use crate::http_client::{HttpClient, Unanswered, check_url, send};
+use crate::http_client::{HttpClient, RequestUnanswered, check_url, send};
 
-pub(super) struct Endpoint {
+pub(super) struct HttpEndpoint {
     pub(super) http: HttpClient,
     url: Url,
     config: Arc<HttpConfig>,
 }
 
-impl Endpoint {
+impl HttpEndpoint {
     pub(super) fn new(
         url: &str,
         config: Arc<HttpConfig>,
@@ -47,12 +47,12 @@ impl Endpoint {
         client: &Client,
         sent: Sent<'_>,
         cookies: Option<&Cookies>,
-    ) -> Result<Response, Unanswered> {
+    ) -> Result<Response, RequestUnanswered> {
         let url = sent.url.unwrap_or(&self.url);
         let mut renewed = false;
         loop {
             let all = self.http.headers(client, sent.caller).await;
-            let mut all = all.map_err(Unanswered::NoToken)?;
+            let mut all = all.map_err(RequestUnanswered::NoToken)?;
             let token = all.get(header::AUTHORIZATION).cloned();
             // The protocol's headers override the operator's.
             for (name, value) in &sent.headers {
@@ -62,7 +62,7 @@ impl Endpoint {
                 cookies.add(url, &mut all);
             }
             let request = client.request(sent.method.clone(), url);
-            let request = request.map_err(Unanswered::NotSent)?;
+            let request = request.map_err(RequestUnanswered::NotSent)?;
             let answer = send(request.headers(all).body(sent.body.clone())).await?;
             if let Some(cookies) = cookies {
                 cookies.take(answer.url(), answer.headers());
@@ -82,7 +82,7 @@ impl Endpoint {
             if sent.is_call && !challenged {
                 return Ok(answer);
             }
-            renewed = renewing.map_err(Unanswered::NoToken)?;
+            renewed = renewing.map_err(RequestUnanswered::NoToken)?;
             if !renewed {
                 return Ok(answer);
             }

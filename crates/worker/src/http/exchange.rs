@@ -9,11 +9,11 @@ use shoal_ports::Backoff;
 use shoal_protocol::{Body, Era, Message, Method, Outcome, Response, RpcError};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::channel::Channel;
+use super::channel::HttpChannel;
 use super::endpoint::Sent;
 use super::stream::{Cursor, Events, is_event_stream};
-use crate::http_client::{Unanswered, beginning_of};
-use crate::upstream::{Origin, OutgoingRequest, Readable, RequestOutcome, readable};
+use crate::http_client::{RequestUnanswered, beginning_of};
+use crate::upstream::{OutgoingRequest, Readable, RequestOrigin, RequestOutcome, readable};
 
 const MAX_DEPTH: usize = 128;
 /// How long to read on after the answer, because a connection is reusable only after its stream has ended.
@@ -27,7 +27,7 @@ enum Followed {
     HttpSse,
 }
 
-impl Channel {
+impl HttpChannel {
     /// Stops if the caller no longer waits.
     pub(super) async fn exchange(
         self: Arc<Self>,
@@ -88,14 +88,14 @@ impl Channel {
                             Followed::HttpSse => {}
                         }
                     }
-                    Err(Unanswered::NotSent(reason)) => {
+                    Err(RequestUnanswered::NotSent(reason)) => {
                         return Err(RequestOutcome::Lost {
                             written: false,
                             reason: reason.into(),
                         });
                     }
-                    Err(Unanswered::Lost(reason)) => return Err(lost(&reason)),
-                    Err(Unanswered::NoToken(none)) => return Err(none.into()),
+                    Err(RequestUnanswered::Lost(reason)) => return Err(lost(&reason)),
+                    Err(RequestUnanswered::NoToken(none)) => return Err(none.into()),
                 }
                 if is_discovery {
                     let legacy = RpcError::internal("the server speaks HTTP+SSE");
@@ -202,7 +202,7 @@ impl Channel {
         if is_opening {
             self.take_version_of(&message.text);
         }
-        self.link.read(message, Origin::Request(id));
+        self.link.read(message, RequestOrigin::Request(id));
     }
 
     fn take_version_of(&self, text: &Bytes) {

@@ -14,15 +14,15 @@ use shoal_ports::shown;
 use shoal_protocol::SseEvent;
 use tokio::time::{Duration, timeout};
 
-use super::channel::Channel;
+use super::channel::HttpChannel;
 use super::stream::{Events, is_event_stream};
-use crate::upstream::{Line, Origin};
+use crate::upstream::{Line, RequestOrigin};
 
 const ENDPOINT: &[u8] = b"endpoint";
 const BEFORE_ENDPOINT: usize = 64 * 1024;
 const SHOWN: usize = 200;
 
-impl Channel {
+impl HttpChannel {
     pub(super) fn may_speak_http_sse(&self, refusal: StatusCode) -> bool {
         let nothing_there = [
             StatusCode::BAD_REQUEST,
@@ -98,7 +98,7 @@ impl Channel {
                 match events.next().await {
                     Some(Ok(event)) => {
                         if let Some(text) = event.data {
-                            self.link.receive(Line::Whole(text), Origin::Common);
+                            self.link.receive(Line::Whole(text), RequestOrigin::Common);
                         }
                     }
                     Some(Err(Broken::TooLarge)) => {

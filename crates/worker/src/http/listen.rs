@@ -9,15 +9,15 @@ use shoal_ports::Backoff;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::channel::Channel;
+use super::channel::HttpChannel;
 use super::exchange::may_pass;
 use super::stream::{Cursor, Events, is_event_stream};
-use crate::upstream::{Line, Origin, STABLE};
+use crate::upstream::{Line, RequestOrigin, STABLE};
 
 /// How long the handshake waits for this stream, so that later reads of lists miss no change.
 const SOON: Duration = Duration::from_millis(200);
 
-impl Channel {
+impl HttpChannel {
     pub(super) async fn listen_soon(self: &Arc<Self>) {
         if !self.in_session() {
             return;
@@ -90,7 +90,8 @@ impl Channel {
             heard = true;
             cursor.pass(&mut event);
             if let Some(text) = event.data {
-                self.link.receive(Line::Whole(text), Origin::Unrelated);
+                self.link
+                    .receive(Line::Whole(text), RequestOrigin::Unrelated);
             }
         }
         heard

@@ -7,23 +7,23 @@ use shoal_ports::CallFailure;
 use shoal_protocol::{Era, Method, RawObject, RpcError};
 
 use crate::http_client::Reachability;
-use crate::upstream::{Connection, Lead, RequestError};
+use crate::upstream::{Lead, RequestError, ServerConnection};
 
 pub(super) struct Presence {
-    lead: Mutex<State>,
+    lead: Mutex<PresenceState>,
     pub(super) reachability: Reachability,
     interval: Duration,
 }
 
 #[derive(Default)]
-struct State {
-    connection: Option<Arc<Connection>>,
+struct PresenceState {
+    connection: Option<Arc<ServerConnection>>,
     refuses: bool,
     why: String,
 }
 
 pub(super) enum Way {
-    Lead(Arc<Connection>),
+    Lead(Arc<ServerConnection>),
     OfCallers,
 }
 
@@ -36,7 +36,7 @@ impl Presence {
         }
     }
 
-    pub(super) fn lead(&self) -> Result<Arc<Connection>, CallFailure> {
+    pub(super) fn lead(&self) -> Result<Arc<ServerConnection>, CallFailure> {
         let lead = self.lead.lock();
         lead.connection
             .clone()
@@ -53,7 +53,7 @@ impl Presence {
     /// Checks the server periodically, and at once on a hint that it is away.
     async fn watch(
         self: Arc<Self>,
-        connection: std::sync::Weak<Connection>,
+        connection: std::sync::Weak<ServerConnection>,
         over: tokio_util::sync::CancellationToken,
     ) {
         loop {
@@ -76,7 +76,7 @@ impl Presence {
     }
 }
 
-async fn ask(connection: &Connection) -> Result<(), String> {
+async fn ask(connection: &ServerConnection) -> Result<(), String> {
     let link = &connection.link;
     let answered = match link.greeting().era {
         Era::Legacy => link.request(Method::Ping, None).await,
@@ -92,7 +92,7 @@ async fn ask(connection: &Connection) -> Result<(), String> {
 }
 
 impl Lead for Arc<Presence> {
-    fn joins(&self, connection: &Arc<Connection>) {
+    fn joins(&self, connection: &Arc<ServerConnection>) {
         let before = {
             let mut lead = self.lead.lock();
             lead.refuses = false;

@@ -22,7 +22,7 @@ pub(super) enum Refusal {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Refused {
+pub(super) struct RefusedRequest {
     pub(super) id: Option<u64>,
     /// A call may have run.
     pub(super) is_call: bool,
@@ -54,7 +54,7 @@ fn words(headers: &HeaderMap, body: &Bytes, json: Option<&RawJson>) -> Option<St
 
 /// Reads a refusal. If it may concern the operator's credentials, also returns the server's words, perhaps
 /// empty, for the operator alone.
-pub(super) async fn read(answer: Response, refused: Refused) -> (Refusal, Option<String>) {
+pub(super) async fn read(answer: Response, refused: RefusedRequest) -> (Refusal, Option<String>) {
     let (status, headers) = (answer.status(), answer.headers().clone());
     if let Some(target) = redirect_target(&answer) {
         let told =
@@ -70,7 +70,7 @@ fn judge(
     status: StatusCode,
     headers: &HeaderMap,
     body: Bytes,
-    refused: Refused,
+    refused: RefusedRequest,
 ) -> (Refusal, Option<String>) {
     let body = readable(body).text;
     let json = RawJson::parse_text(body.clone()).ok();
@@ -90,13 +90,13 @@ fn meaning(
     headers: &HeaderMap,
     json: Option<&RawJson>,
     said: Option<&str>,
-    Refused {
+    RefusedRequest {
         id,
         is_call,
         in_session,
         in_callers_name,
         ..
-    }: Refused,
+    }: RefusedRequest,
 ) -> Refusal {
     let body = json.and_then(RawObject::of);
     let own = body.as_ref().and_then(|body| body.get("error"));
@@ -216,7 +216,7 @@ mod tests {
     use shoal_ports::CallFailure;
     use shoal_protocol::Outcome;
 
-    use super::{Refusal, Refused, judge};
+    use super::{Refusal, RefusedRequest, judge};
     use crate::upstream::RequestOutcome;
 
     fn of(status: u16, body: &'static str, in_session: bool) -> Refusal {
@@ -224,7 +224,7 @@ mod tests {
         let headers: HeaderMap = [(http::header::RETRY_AFTER, "7".parse().unwrap())]
             .into_iter()
             .collect();
-        let refused = Refused {
+        let refused = RefusedRequest {
             id: Some(3),
             is_call: true,
             in_session,
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn what_a_server_says_of_the_operators_credentials_is_for_the_operator() {
-        let refused = |in_callers_name| Refused {
+        let refused = |in_callers_name| RefusedRequest {
             id: Some(3),
             is_call: true,
             in_session: false,

@@ -9,10 +9,10 @@ use shoal_protocol::{Era, InvalidParamHeader, ParamHeaders, RawJson};
 const MOST: usize = 10_000;
 
 #[derive(Default)]
-pub(super) struct Tools(Mutex<Known>);
+pub(super) struct Tools(Mutex<KnownTools>);
 
 #[derive(Default)]
-struct Known {
+struct KnownTools {
     mirrored: HashMap<String, ParamHeaders>,
     refused: HashSet<String>,
 }
@@ -22,16 +22,16 @@ impl Tools {
     /// because their servers may expect any headers.
     pub(super) fn learn(&self, era: Era, tools: &mut Vec<RawJson>) {
         let mut known = self.0.lock();
-        let mut learnt = Known::default();
+        let mut learnt = KnownTools::default();
         tools.retain(|tool| learnt.take(era, tool, &known));
         *known = learnt;
     }
 
     pub(super) fn add(&self, era: Era, tools: &mut Vec<RawJson>) {
         let mut known = self.0.lock();
-        let mut learnt = Known::default();
+        let mut learnt = KnownTools::default();
         tools.retain(|tool| learnt.take(era, tool, &known));
-        let Known { mirrored, refused } = learnt;
+        let KnownTools { mirrored, refused } = learnt;
         let fits = |known: usize, more: usize| known + more <= MOST;
         if fits(known.mirrored.len(), mirrored.len()) {
             known.mirrored.extend(mirrored);
@@ -56,7 +56,7 @@ impl Tools {
     }
 }
 
-impl Known {
+impl KnownTools {
     fn take(&mut self, era: Era, tool: &RawJson, before: &Self) -> bool {
         let (Some(name), Some(headers)) = (name(tool), headers(tool)) else {
             return true;

@@ -13,9 +13,9 @@ const BEFORE_ITS_END: Duration = Duration::from_secs(10);
 /// A token, or why there is none. The task that fetches it holds the lock. Times use the monotonic clock and
 /// start before the request for the token.
 #[derive(Default)]
-pub(super) struct CachedToken(Mutex<Option<Held>>);
+pub(super) struct CachedToken(Mutex<Option<HeldToken>>);
 
-struct Held {
+struct HeldToken {
     result: Result<HeaderValue, NoToken>,
     refresh: Instant,
     end: Instant,
@@ -37,7 +37,7 @@ impl CachedToken {
             Some(known) if Instant::now() < known.refresh => return known.result.clone(),
             _ => {}
         }
-        let fetched = Held::of(fetch).await;
+        let fetched = HeldToken::of(fetch).await;
         let is_away = matches!(fetched.result, Err(NoToken::Away(_)));
         match &mut *held {
             Some(known) if is_away && known.result.is_ok() && Instant::now() < known.end => {
@@ -67,12 +67,12 @@ impl CachedToken {
         {
             return known.result.clone();
         }
-        let fetched = Held::of(fetch).await;
+        let fetched = HeldToken::of(fetch).await;
         held.insert(fetched).result.clone()
     }
 }
 
-impl Held {
+impl HeldToken {
     async fn of(fetch: impl AsyncFnOnce() -> Result<Token, NoToken>) -> Self {
         let asked = Instant::now();
         match fetch().await {

@@ -40,7 +40,7 @@ pub(super) struct Asked<'a> {
 }
 
 #[derive(Deserialize)]
-struct Granted {
+struct TokenReply {
     access_token: String,
     /// Some endpoints omit it; Shoal then assumes `Bearer`.
     token_type: Option<String>,
@@ -49,7 +49,7 @@ struct Granted {
 }
 
 #[derive(Deserialize)]
-struct Error {
+struct OAuthError {
     error: String,
     error_description: Option<String>,
 }
@@ -90,13 +90,13 @@ pub(super) async fn ask(request: RequestBuilder, asked: Asked<'_>) -> Result<Tok
     if !status.is_success() {
         return Err(refused(status, &body, &asked));
     }
-    let granted: Granted = serde_json::from_slice(&body).map_err(|_| {
+    let granted: TokenReply = serde_json::from_slice(&body).map_err(|_| {
         NoToken::Refused("the token endpoint answered with what is no token".to_owned())
     })?;
     granted.into_token()
 }
 
-impl Granted {
+impl TokenReply {
     fn into_token(self) -> Result<Token, NoToken> {
         if let Some(other) = &self.token_type
             && !other.eq_ignore_ascii_case("bearer")
@@ -163,7 +163,7 @@ impl NoToken {
 }
 
 fn refused(status: StatusCode, body: &Bytes, asked: &Asked<'_>) -> NoToken {
-    let told: Option<Error> = serde_json::from_slice(body).ok();
+    let told: Option<OAuthError> = serde_json::from_slice(body).ok();
     let told = told.map(|told| match told.error_description {
         Some(more) => format!("{}: {more}", told.error),
         None => told.error,
@@ -184,7 +184,7 @@ fn refused(status: StatusCode, body: &Bytes, asked: &Asked<'_>) -> NoToken {
 
 #[cfg(test)]
 mod tests {
-    use super::Granted;
+    use super::TokenReply;
 
     #[test]
     fn a_token_is_a_bearer_token_unless_the_endpoint_says_otherwise() {
@@ -195,7 +195,7 @@ mod tests {
             (r#"{"access_token":"x","token_type":"DPoP"}"#, false),
             (r#"{"access_token":"","token_type":"Bearer"}"#, false),
         ] {
-            let read: Granted = serde_json::from_str(granted).unwrap();
+            let read: TokenReply = serde_json::from_str(granted).unwrap();
             assert_eq!(read.into_token().is_ok(), is_taken, "{granted}");
         }
     }

@@ -15,11 +15,11 @@ const OF_PRINCIPAL: usize = 8;
 
 /// Tokens by principal and a hash of the caller's token, which is not stored.
 #[derive(Default)]
-pub(super) struct Tokens(Mutex<HashMap<Key, Arc<Entry>>>);
+pub(super) struct Tokens(Mutex<HashMap<TokenKey, Arc<TokenEntry>>>);
 
-type Key = (Principal, [u8; 32]);
+type TokenKey = (Principal, [u8; 32]);
 
-struct Entry {
+struct TokenEntry {
     used: Mutex<Instant>,
     token: CachedToken,
 }
@@ -44,14 +44,14 @@ impl Tokens {
         self.0.lock().remove(&key(principal, subject));
     }
 
-    fn entry(&self, key: Key) -> Arc<Entry> {
+    fn entry(&self, key: TokenKey) -> Arc<TokenEntry> {
         let mut entries = self.0.lock();
         let now = Instant::now();
         if let Some(entry) = entries.get(&key) {
             *entry.used.lock() = now;
             return entry.clone();
         }
-        let own = |other: &Key| other.0 == key.0;
+        let own = |other: &TokenKey| other.0 == key.0;
         let spare = match entries.keys().filter(|other| own(other)).count() >= OF_PRINCIPAL {
             true => oldest(&entries, own),
             false if entries.len() >= ALL => oldest(&entries, |_| true),
@@ -60,7 +60,7 @@ impl Tokens {
         if let Some(spare) = spare {
             entries.remove(&spare);
         }
-        let entry = Arc::new(Entry {
+        let entry = Arc::new(TokenEntry {
             used: Mutex::new(now),
             token: CachedToken::default(),
         });
@@ -69,13 +69,16 @@ impl Tokens {
     }
 }
 
-fn oldest(entries: &HashMap<Key, Arc<Entry>>, among: impl Fn(&Key) -> bool) -> Option<Key> {
+fn oldest(
+    entries: &HashMap<TokenKey, Arc<TokenEntry>>,
+    among: impl Fn(&TokenKey) -> bool,
+) -> Option<TokenKey> {
     let among = entries.iter().filter(|(key, _)| among(key));
     let oldest = among.min_by_key(|(_, entry)| *entry.used.lock());
     oldest.map(|(key, _)| key.clone())
 }
 
-fn key(principal: &Principal, subject: &str) -> Key {
+fn key(principal: &Principal, subject: &str) -> TokenKey {
     (principal.clone(), Sha256::digest(subject).into())
 }
 

@@ -13,7 +13,7 @@ use crate::http_client::HttpClient;
 
 const AT_ONCE: usize = 8;
 
-pub(super) struct Loaded {
+pub(super) struct LoadedDocument {
     pub(super) document: Document,
     pub(super) files: Vec<ReadFile>,
 }
@@ -32,7 +32,7 @@ pub(super) struct Loader<'a> {
 
 impl Loader<'_> {
     /// A missing part leaves the document incomplete. `document_bytes` limits all parts together.
-    pub(super) async fn load(&self) -> Result<Loaded, Unread> {
+    pub(super) async fn load(&self) -> Result<LoadedDocument, Unread> {
         let location = self.source.location();
         let mut files: Vec<ReadFile> = self.source.file(&location).into_iter().collect();
         let most = self.config.document_bytes;
@@ -78,7 +78,7 @@ impl Loader<'_> {
             parts = added.await?;
         }
         let document = apart(move || Document::of(parts)).await?;
-        Ok(Loaded { document, files })
+        Ok(LoadedDocument { document, files })
     }
 
     async fn part(

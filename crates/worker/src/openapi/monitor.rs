@@ -17,7 +17,7 @@ use super::size::ListSize;
 use super::source::{DocumentSource, Unread};
 use crate::BackendState;
 use crate::http_client::{
-    EqualServers, HttpClient, NoToken, Reachability, Unanswered, check_url, modified, send,
+    EqualServers, HttpClient, NoToken, Reachability, RequestUnanswered, check_url, modified, send,
 };
 
 pub(super) struct OpenApiService {
@@ -96,15 +96,15 @@ impl OpenApiService {
         let asking = async {
             let headers = self.http.headers(&client, None).await;
             let request = client.request(Method::HEAD, base);
-            let request = request.map_err(Unanswered::NotSent)?;
+            let request = request.map_err(RequestUnanswered::NotSent)?;
             send(request.headers(headers.unwrap_or_default())).await
         };
         match tokio::time::timeout(self.config.request_timeout.get(), asking).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(
-                Unanswered::NotSent(why)
-                | Unanswered::Lost(why)
-                | Unanswered::NoToken(NoToken::Refused(why) | NoToken::Away(why)),
+                RequestUnanswered::NotSent(why)
+                | RequestUnanswered::Lost(why)
+                | RequestUnanswered::NoToken(NoToken::Refused(why) | NoToken::Away(why)),
             )) => Err(why),
             Err(_) => Err("the service did not answer in time".to_owned()),
         }

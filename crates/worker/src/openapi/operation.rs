@@ -7,9 +7,9 @@ use super::config::OpenApiConfig;
 use super::document::{Document, OperationObject, Parameter, ParameterLocation, RequestBody};
 use super::inputs::{self, Inputs, Unsupported};
 use super::path::{BoundPath, PathTemplate};
-use super::responses::{Output, SuccessResponses};
+use super::responses::{ResponseSchema, SuccessResponses};
 use super::schema::Patterns;
-use super::security::Credential;
+use super::security::RequestCredential;
 use super::text;
 use crate::http_client::is_settable;
 
@@ -23,7 +23,7 @@ pub(super) struct CompiledOperation {
     pub(super) path: BoundPath,
     pub(super) inputs: Inputs,
     pub(super) accept: HeaderValue,
-    pub(super) credentials: Vec<Credential>,
+    pub(super) credentials: Vec<RequestCredential>,
     pub(super) output: Option<RawJson>,
     pub(super) cut: Vec<String>,
 }
@@ -35,7 +35,7 @@ pub(super) struct OperationSource<'a> {
     /// Parameters of the path.
     pub(super) common: &'a [Value],
     pub(super) keys: &'a [(ParameterLocation, &'a str)],
-    pub(super) credentials: Vec<Credential>,
+    pub(super) credentials: Vec<RequestCredential>,
     pub(super) patterns: &'a Patterns,
     pub(super) output_bytes: usize,
 }
@@ -76,7 +76,7 @@ impl CompiledOperation {
         let answers = SuccessResponses::of(document, &object);
         let output = match config.output_schemas {
             true => answers.schema(document, config.schema_bytes.min(output_bytes)),
-            false => Output::default(),
+            false => ResponseSchema::default(),
         };
         let cuts = [("inputSchema", inputs.cut), ("outputSchema", output.cut)];
         let cut = cuts

@@ -16,7 +16,7 @@ use super::style::percent_encoded;
 const ENDS: [char; 6] = [' ', '"', ',', ';', '\\', '\t'];
 
 #[derive(Debug)]
-pub(super) struct HttpRequest {
+pub(super) struct OperationRequest {
     pub(super) method: Method,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
@@ -28,7 +28,7 @@ pub(super) fn build(
     base: &Url,
     arguments: &Map<String, Value>,
     credentials: &[(CredentialLocation, String)],
-) -> Result<HttpRequest, String> {
+) -> Result<OperationRequest, String> {
     let inputs = &operation.inputs;
     for parameter in &inputs.parameters {
         if parameter.required && given(arguments, &parameter.name).is_none() {
@@ -82,7 +82,7 @@ pub(super) fn build(
         None => Bytes::new(),
     };
     headers.insert(header::ACCEPT, operation.accept.clone());
-    Ok(HttpRequest {
+    Ok(OperationRequest {
         method: operation.method.clone(),
         url,
         headers,

@@ -8,7 +8,7 @@ use super::schema::{OUTPUT, Patterns, SchemaDirection, Schemas};
 const ACCEPTED: usize = 8;
 
 #[derive(Debug, Default)]
-pub(super) struct Output {
+pub(super) struct ResponseSchema {
     pub(super) schema: Option<Value>,
     pub(super) cut: Option<&'static str>,
 }
@@ -34,9 +34,9 @@ impl SuccessResponses {
 
     /// Returns a schema only if the operation has one success response, which is a JSON object.
     /// `limit` is in bytes.
-    pub(super) fn schema(&self, document: &Document, limit: usize) -> Output {
+    pub(super) fn schema(&self, document: &Document, limit: usize) -> ResponseSchema {
         let Some(schema) = self.object(document) else {
-            return Output::default();
+            return ResponseSchema::default();
         };
         let patterns = Patterns::default();
         for detail in OUTPUT {
@@ -52,12 +52,12 @@ impl SuccessResponses {
                 root.insert("$defs".into(), Value::Object(definitions));
             }
             let is_whole = !is_cut && std::ptr::eq(detail, &OUTPUT[0]);
-            return Output {
+            return ResponseSchema {
                 schema: Some(Value::Object(root)),
                 cut: (!is_whole).then_some(detail.about),
             };
         }
-        Output {
+        ResponseSchema {
             schema: None,
             cut: Some("not at all"),
         }

@@ -50,7 +50,7 @@ pub(super) struct Schemas<'a> {
     detail: &'static Detail,
     /// By JSON Pointer to the schema.
     names: HashMap<String, String>,
-    open: VecDeque<Open<'a>>,
+    open: VecDeque<OpenSchema<'a>>,
     definitions: Map<String, Value>,
     patterns: &'a Patterns,
     left: usize,
@@ -59,7 +59,7 @@ pub(super) struct Schemas<'a> {
     is_cut: bool,
 }
 
-struct Open<'a> {
+struct OpenSchema<'a> {
     place: String,
     name: String,
     schema: &'a Value,

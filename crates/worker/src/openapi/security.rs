@@ -8,7 +8,7 @@ use super::document::{Document, ParameterLocation, Requirement, SecurityScheme};
 use crate::http_client::read_secret;
 
 #[derive(Clone, Debug)]
-pub(super) struct Credential {
+pub(super) struct RequestCredential {
     place: CredentialLocation,
     config: CredentialConfig,
 }
@@ -78,7 +78,7 @@ impl Schemes {
         &self,
         own: Option<&[Requirement]>,
         config: &OpenApiConfig,
-    ) -> Result<Option<Vec<Credential>>, String> {
+    ) -> Result<Option<Vec<RequestCredential>>, String> {
         let alternatives = own.unwrap_or(&self.usual);
         if alternatives.is_empty() {
             return Ok(Some(Vec::new()));
@@ -116,14 +116,18 @@ impl Schemes {
         keys.collect()
     }
 
-    fn satisfy(&self, needed: &Requirement, config: &OpenApiConfig) -> Option<Vec<Credential>> {
+    fn satisfy(
+        &self,
+        needed: &Requirement,
+        config: &OpenApiConfig,
+    ) -> Option<Vec<RequestCredential>> {
         let mut credentials = Vec::new();
         for name in needed.keys() {
             let scheme = self.known.get(name)?;
             if matches!(scheme, SecurityScheme::MutualTLS {}) && config.tls.certificate.is_some() {
                 continue;
             }
-            credentials.push(Credential {
+            credentials.push(RequestCredential {
                 place: place(scheme)?,
                 config: config.security.get(name)?.clone(),
             });
@@ -132,7 +136,7 @@ impl Schemes {
     }
 }
 
-impl Credential {
+impl RequestCredential {
     pub(super) fn place(&self) -> &CredentialLocation {
         &self.place
     }
@@ -155,10 +159,10 @@ impl Credential {
     }
 }
 
-fn conflict(needed: &Requirement, credentials: &[Credential]) -> Option<String> {
+fn conflict(needed: &Requirement, credentials: &[RequestCredential]) -> Option<String> {
     for (at, credential) in credentials.iter().enumerate() {
         let place = credential.place.written();
-        let taken = |other: &Credential| other.place.written() == place;
+        let taken = |other: &RequestCredential| other.place.written() == place;
         if credentials[..at].iter().any(taken) {
             let names: Vec<&str> = needed.keys().map(String::as_str).collect();
             return Some(format!(

@@ -9,7 +9,9 @@ use shoal_outbound::{Broken, collect};
 use shoal_ports::read_file;
 
 use super::document::PartLocation;
-use crate::http_client::{HttpClient, Unanswered, check_url, modified, off_the_runtime, send};
+use crate::http_client::{
+    HttpClient, RequestUnanswered, check_url, modified, off_the_runtime, send,
+};
 
 const WHAT: &str = "an OpenAPI document";
 
@@ -154,8 +156,8 @@ async fn fetch(
     let accepted = "application/json, application/yaml, */*;q=0.5";
     let answer = send(request.header(header::ACCEPT, accepted)).await;
     let answer = answer.map_err(|unanswered| match unanswered {
-        Unanswered::NotSent(why) | Unanswered::Lost(why) => Unread::Away(why),
-        Unanswered::NoToken(none) => Unread::Away(format!("{none:?}")),
+        RequestUnanswered::NotSent(why) | RequestUnanswered::Lost(why) => Unread::Away(why),
+        RequestUnanswered::NoToken(none) => Unread::Away(format!("{none:?}")),
     })?;
     let status = answer.status();
     if status.is_server_error() {

@@ -12,18 +12,22 @@ use tokio::sync::watch;
 
 use super::guarded;
 use super::host::Host;
-use super::hub::{Hub, List};
+use super::hub::{HandlerHub, HandlerList};
 use crate::BackendState;
 
 const RETRY: Duration = Duration::from_secs(5);
 /// A handler with more pages probably ignores the cursor.
 const PAGES: usize = 1000;
-const LISTS: [List; 3] = [List::Tools, List::Resources, List::Prompts];
+const LISTS: [HandlerList; 3] = [
+    HandlerList::Tools,
+    HandlerList::Resources,
+    HandlerList::Prompts,
+];
 
 pub(super) struct Lister<H: ServerHandler> {
     pub(super) handler: Arc<H>,
     pub(super) host: Arc<Host<H>>,
-    pub(super) hub: Arc<Hub>,
+    pub(super) hub: Arc<HandlerHub>,
     pub(super) state: watch::Sender<BackendState>,
 }
 
@@ -40,9 +44,9 @@ enum ListError {
     Endless { what: &'static str },
 }
 
-type Listed = (Vec<RawJson>, Option<u64>);
+type ListedPage = (Vec<RawJson>, Option<u64>);
 
-type Page = Result<(Listed, Option<String>), ErrorData>;
+type HandlerPage = Result<(ListedPage, Option<String>), ErrorData>;
 
 impl<H: ServerHandler> Lister<H> {
     pub(super) async fn start(&self) -> PoolCatalog {
@@ -117,7 +121,7 @@ impl<H: ServerHandler> Lister<H> {
         });
     }
 
-    async fn tools(&self) -> Result<Listed, ListError> {
+    async fn tools(&self) -> Result<ListedPage, ListError> {
         pages("tools", |cursor| async {
             let page = self.handler.list_tools(cursor, self.host.context()).await?;
             Ok(((raw(&page.tools), page.ttl_ms), page.next_cursor))
@@ -125,7 +129,7 @@ impl<H: ServerHandler> Lister<H> {
         .await
     }
 
-    async fn resources(&self) -> Result<Listed, ListError> {
+    async fn resources(&self) -> Result<ListedPage, ListError> {
         pages("resources", |cursor| async {
             let page = self
                 .handler
@@ -136,7 +140,7 @@ impl<H: ServerHandler> Lister<H> {
         .await
     }
 
-    async fn templates(&self) -> Result<Listed, ListError> {
+    async fn templates(&self) -> Result<ListedPage, ListError> {
         pages("resource templates", |cursor| async {
             let listed = self
                 .handler
@@ -150,7 +154,7 @@ impl<H: ServerHandler> Lister<H> {
         .await
     }
 
-    async fn prompts(&self) -> Result<Listed, ListError> {
+    async fn prompts(&self) -> Result<ListedPage, ListError> {
         pages("prompts", |cursor| async {
             let page = self
                 .handler
@@ -165,9 +169,9 @@ impl<H: ServerHandler> Lister<H> {
 async fn pages<R>(
     what: &'static str,
     mut page: impl FnMut(Option<PaginatedRequestParams>) -> R,
-) -> Result<Listed, ListError>
+) -> Result<ListedPage, ListError>
 where
-    R: Future<Output = Page>,
+    R: Future<Output = HandlerPage>,
 {
     let (mut all, mut ttl) = (Vec::new(), None);
     let mut cursor = None;

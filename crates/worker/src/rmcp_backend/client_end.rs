@@ -17,14 +17,14 @@ use shoal_protocol::{Outcome, RawJson, RpcError};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::hub::{Hub, List};
+use super::hub::{HandlerHub, HandlerList};
 use super::wire;
 use crate::CallContext;
 
 const CLOSE_STREAM: &str = "io.shoal/close_stream";
 
 pub(super) struct ClientEnd {
-    hub: Arc<Hub>,
+    hub: Arc<HandlerHub>,
     call: Mutex<Option<CallContext>>,
     incoming: Mutex<VecDeque<RxJsonRpcMessage<RoleServer>>>,
     arrived: Notify,
@@ -34,10 +34,10 @@ pub(super) struct ClientEnd {
 
 type Later = BoxFuture<'static, ()>;
 
-pub(super) struct InProcess(pub(super) Arc<ClientEnd>);
+pub(super) struct InProcessPeer(pub(super) Arc<ClientEnd>);
 
 impl ClientEnd {
-    pub(super) fn new(hub: Arc<Hub>) -> Arc<Self> {
+    pub(super) fn new(hub: Arc<HandlerHub>) -> Arc<Self> {
         Arc::new(Self {
             hub,
             call: Mutex::new(None),
@@ -85,9 +85,9 @@ impl ClientEnd {
     ) -> Option<Later> {
         use ServerNotification as N;
         match notification {
-            N::ToolListChangedNotification(_) => self.hub.list_changed(List::Tools),
-            N::ResourceListChangedNotification(_) => self.hub.list_changed(List::Resources),
-            N::PromptListChangedNotification(_) => self.hub.list_changed(List::Prompts),
+            N::ToolListChangedNotification(_) => self.hub.list_changed(HandlerList::Tools),
+            N::ResourceListChangedNotification(_) => self.hub.list_changed(HandlerList::Resources),
+            N::PromptListChangedNotification(_) => self.hub.list_changed(HandlerList::Prompts),
             N::ResourceUpdatedNotification(ref updated) => {
                 if self.hub.is_subscribed(&updated.params.uri)
                     && let Some(params) = wire::update(&notification)
@@ -166,7 +166,7 @@ fn tell(call: CallContext, notification: ServerNotification) -> Option<Later> {
     }
 }
 
-impl Transport<RoleServer> for InProcess {
+impl Transport<RoleServer> for InProcessPeer {
     type Error = Infallible;
 
     fn send(

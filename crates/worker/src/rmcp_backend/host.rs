@@ -13,8 +13,8 @@ use rmcp::service::{Peer, RequestContext, RoleServer, RunningService, serve_dire
 use rmcp::{ErrorData, ServerHandler};
 use shoal_protocol::RpcError;
 
-use super::client_end::{ClientEnd, InProcess};
-use super::hub::Hub;
+use super::client_end::{ClientEnd, InProcessPeer};
+use super::hub::HandlerHub;
 use super::{guarded, wire};
 
 /// The id of the listen request for lists. For a resource, the id is its URI, whose scheme prevents
@@ -27,7 +27,7 @@ const LISTS: &str = "lists";
 /// `subscriptions/listen` runs (since 2026-07-28). Shoal accepts both.
 pub(super) struct Host<H: ServerHandler> {
     handler: Arc<H>,
-    hub: Arc<Hub>,
+    hub: Arc<HandlerHub>,
     client_end: Arc<ClientEnd>,
     peer: Peer<RoleServer>,
     service: Mutex<Option<RunningService<RoleServer, Arc<H>>>>,
@@ -38,13 +38,13 @@ pub(super) struct Host<H: ServerHandler> {
 
 impl<H: ServerHandler> Host<H> {
     /// Requires a tokio runtime.
-    pub(super) fn start(handler: Arc<H>, hub: Arc<Hub>) -> Self {
+    pub(super) fn start(handler: Arc<H>, hub: Arc<HandlerHub>) -> Self {
         let client_end = ClientEnd::new(Arc::clone(&hub));
         let initialized = InitializedNotification::default();
         client_end.push(JsonRpcMessage::notification(
             ClientNotification::InitializedNotification(initialized),
         ));
-        let transport = InProcess(Arc::clone(&client_end));
+        let transport = InProcessPeer(Arc::clone(&client_end));
         let service = serve_directly(Arc::clone(&handler), transport, Some(introduction()));
         let host = Self {
             handler,

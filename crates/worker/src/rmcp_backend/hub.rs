@@ -10,14 +10,14 @@ const BACKLOG: usize = 1024;
 
 /// Indexes into [`PoolCatalog::generations`](shoal_ports::PoolCatalog::generations).
 #[derive(Clone, Copy)]
-pub(super) enum List {
+pub(super) enum HandlerList {
     Tools = 0,
     /// Resources and resource templates.
     Resources = 1,
     Prompts = 2,
 }
 
-impl List {
+impl HandlerList {
     pub(super) fn capability(self) -> &'static str {
         match self {
             Self::Tools => "tools",
@@ -27,14 +27,14 @@ impl List {
     }
 }
 
-pub(super) struct Hub {
+pub(super) struct HandlerHub {
     announced: [AtomicU64; 3],
     changed: Notify,
     subscribed: RwLock<HashSet<String>>,
     updates: broadcast::Sender<ResourceUpdated>,
 }
 
-impl Hub {
+impl HandlerHub {
     pub(super) fn new() -> Self {
         Self {
             announced: Default::default(),
@@ -44,7 +44,7 @@ impl Hub {
         }
     }
 
-    pub(super) fn list_changed(&self, list: List) {
+    pub(super) fn list_changed(&self, list: HandlerList) {
         self.announced[list as usize].fetch_add(1, Ordering::AcqRel);
         self.changed.notify_one();
     }

@@ -10,8 +10,8 @@ use rmcp::service::{Peer, RoleServer, RunningService, serve_directly};
 use shoal_ports::{Caller, ClientInfo, Principal, SessionId};
 use shoal_protocol::RawJson;
 
-use super::client_end::{ClientEnd, InProcess};
-use super::hub::Hub;
+use super::client_end::{ClientEnd, InProcessPeer};
+use super::hub::HandlerHub;
 use crate::CallContext;
 
 pub(super) const SHARDS: usize = 16;
@@ -22,7 +22,7 @@ pub(super) const KEPT: usize = 64;
 ///
 /// Messages on a peer belong to the call that holds it. A peer serves one caller.
 pub(super) struct PeerCache {
-    hub: Arc<Hub>,
+    hub: Arc<HandlerHub>,
     hasher: RandomState,
     /// Least recently used first.
     shards: [Mutex<VecDeque<Idle>>; SHARDS],
@@ -41,12 +41,12 @@ struct PeerConnection {
 }
 
 struct PeerOwner {
-    identity: Identity,
+    identity: PeerIdentity,
     info: Option<RawJson>,
     capabilities: RawJson,
 }
 
-enum Identity {
+enum PeerIdentity {
     Session(SessionId),
     Principal(Principal),
 }
@@ -65,7 +65,7 @@ struct NoService;
 impl ServerHandler for NoService {}
 
 impl PeerCache {
-    pub(super) fn new(hub: Arc<Hub>) -> Self {
+    pub(super) fn new(hub: Arc<HandlerHub>) -> Self {
         Self {
             hub,
             hasher: RandomState::default(),
@@ -116,7 +116,7 @@ impl PeerCache {
 
     fn open(&self, owner: PeerOwner) -> PeerConnection {
         let client_end = ClientEnd::new(Arc::clone(&self.hub));
-        let transport = InProcess(Arc::clone(&client_end));
+        let transport = InProcessPeer(Arc::clone(&client_end));
         PeerConnection {
             service: serve_directly(NoService, transport, Some(owner.describe())),
             client_end,
@@ -186,8 +186,8 @@ impl PeerOwner {
     /// Copies a caller's data, so that the peer does not keep the whole request in memory.
     fn of(caller: &Caller) -> Self {
         let identity = match &caller.session {
-            Some(session) => Identity::Session(session.clone()),
-            None => Identity::Principal(caller.principal.clone()),
+            Some(session) => PeerIdentity::Session(session.clone()),
+            None => PeerIdentity::Principal(caller.principal.clone()),
         };
         Self {
             identity,
@@ -198,9 +198,9 @@ impl PeerOwner {
 
     fn is(&self, caller: &Caller) -> bool {
         let same = match (&self.identity, &caller.session) {
-            (Identity::Session(own), Some(session)) => own == session,
-            (Identity::Principal(own), None) => *own == caller.principal,
-            (Identity::Session(_), None) | (Identity::Principal(_), Some(_)) => false,
+            (PeerIdentity::Session(own), Some(session)) => own == session,
+            (PeerIdentity::Principal(own), None) => *own == caller.principal,
+            (PeerIdentity::Session(_), None) | (PeerIdentity::Principal(_), Some(_)) => false,
         };
         same && self.info.as_ref() == caller.client_info.as_ref().map(ClientInfo::as_json)
             && self.capabilities == caller.capabilities

@@ -15,7 +15,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(10);
 ///
 /// Admission bounds the queue (`pool/queue.rs`), which has no limit of its own. Calls that wait for their
 /// clients hold no permit, but have a separate limit.
-pub(super) struct Admission {
+pub(super) struct PoolAdmission {
     pool: Arc<str>,
     concurrency: usize,
     total: usize,
@@ -33,9 +33,9 @@ struct ClientWaits {
     by_principal: PrincipalCounts,
 }
 
-pub(super) struct Permit(Arc<Admission>);
+pub(super) struct Permit(Arc<PoolAdmission>);
 
-impl Admission {
+impl PoolAdmission {
     pub(super) fn new(config: &PoolConfig) -> Arc<Self> {
         Arc::new(Self {
             pool: Arc::clone(&config.pool),

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::admission::Admission;
+use super::admission::PoolAdmission;
 use super::config::PoolConfig;
 use super::pool::Pool;
 use crate::backend::{Backend, BackendState};
@@ -18,7 +18,7 @@ pub(super) struct Form {
     pub(super) config: PoolConfig,
     pub(super) backend: Arc<dyn Backend>,
     pub(super) state: watch::Receiver<BackendState>,
-    pub(super) admission: Arc<Admission>,
+    pub(super) admission: Arc<PoolAdmission>,
     pub(super) pool: Pool,
     pub(super) over: CancellationToken,
     entering: TaskTracker,
@@ -26,7 +26,7 @@ pub(super) struct Form {
 
 impl Form {
     pub(super) async fn start(config: PoolConfig, backend: Arc<dyn Backend>) -> Arc<Self> {
-        let admission = Admission::new(&config);
+        let admission = PoolAdmission::new(&config);
         let (pool, stopped) =
             Pool::start(&config, Arc::clone(&backend), Arc::clone(&admission)).await;
         let over = CancellationToken::new();

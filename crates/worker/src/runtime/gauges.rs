@@ -6,11 +6,11 @@ use shoal_telemetry::metrics::{self, ActorKind, NameKind, Registration, metrics}
 
 use super::WorkerRuntime;
 
-pub(super) struct Gauges {
+pub(super) struct RuntimeGauges {
     _registrations: [Registration; 7],
 }
 
-impl Gauges {
+impl RuntimeGauges {
     pub(super) fn register(pool: &Arc<str>, worker: &Weak<WorkerRuntime>) -> Self {
         let all = metrics();
         if metrics::enabled() {

@@ -19,22 +19,22 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// An acknowledgement has no effect on older calls.
 const LOOKED_BACK: usize = 4096;
 
-pub(super) struct Ledger {
+pub(super) struct CallLedger {
     calls: DashMap<CallId, Arc<CallRecord>, RandomState>,
     retired: Mutex<Retired>,
     tombstones: Mutex<Tombstones>,
-    limits: RwLock<Limits>,
+    limits: RwLock<LedgerLimits>,
 }
 
 #[derive(Clone, Copy)]
-struct Limits {
+struct LedgerLimits {
     retention: Duration,
     deserted_after: Duration,
     most_calls: usize,
     most_bytes: usize,
 }
 
-impl Limits {
+impl LedgerLimits {
     fn of(config: &PoolConfig) -> Self {
         Self {
             retention: config.result_retention,
@@ -62,7 +62,7 @@ pub(super) enum Entered<T> {
     Known(Arc<CallRecord>),
 }
 
-impl Ledger {
+impl CallLedger {
     pub(super) fn start(config: &PoolConfig) -> Arc<Self> {
         let ledger = Self::new(config);
         tokio::spawn(sweep(Arc::downgrade(&ledger)));
@@ -74,12 +74,12 @@ impl Ledger {
             calls: DashMap::default(),
             retired: Mutex::default(),
             tombstones: Mutex::new(Tombstones::new(config)),
-            limits: RwLock::new(Limits::of(config)),
+            limits: RwLock::new(LedgerLimits::of(config)),
         })
     }
 
     pub(super) fn limit(&self, config: &PoolConfig) {
-        *self.limits.write() = Limits::of(config);
+        *self.limits.write() = LedgerLimits::of(config);
         self.tombstones.lock().limit(config);
     }
 
@@ -253,7 +253,7 @@ impl Retired {
     }
 }
 
-async fn sweep(ledger: Weak<Ledger>) {
+async fn sweep(ledger: Weak<CallLedger>) {
     let mut ticks = tokio::time::interval(SWEEP);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {

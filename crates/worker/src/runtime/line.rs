@@ -9,7 +9,7 @@ use shoal_protocol::{ClientCapability, LogLevel, Method, Outcome, RawJson, RpcEr
 use tokio_util::sync::CancellationToken;
 
 use super::record::{CallRecord, Offered};
-use crate::backend::{CallLine, Patience};
+use crate::backend::{BackendPatience, CallLine};
 
 /// How long a tool waits for a slow reader: longer than a hiccup, shorter than a user tolerates.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -42,14 +42,14 @@ impl CallLine for CallRecord {
 
     async fn wait(
         &self,
-        patience: Patience<'_>,
+        patience: BackendPatience<'_>,
         ready: BoxFuture<'_, Result<(), CallFailure>>,
     ) -> Result<(), CallFailure> {
         let (waits, Some(pool)) = self.wait_in_backend()? else {
             return ready.await;
         };
         // Only the deadline limits such a wait, and `execute` enforces it.
-        let Patience::OfPool(busy) = patience else {
+        let BackendPatience::OfPool(busy) = patience else {
             ready.await?;
             return waits.over().await;
         };

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::admission::Admission;
+use super::admission::PoolAdmission;
 use super::config::PoolConfig;
 use super::record::CallRecord;
 use crate::backend::Backend;
@@ -41,7 +41,7 @@ use actor::{Job, PoolActor};
 use long_turns::LongTurns;
 use queue::{Queue, QueuedCall};
 use shares::Shares;
-use turn::Turn;
+use turn::TurnResult;
 use work::BoxedCall;
 
 /// The part of the queue's time limit that an estimated wait may fill. The rest allows for slower
@@ -49,10 +49,10 @@ use work::BoxedCall;
 const SURE: f64 = 0.75;
 
 #[derive(Clone)]
-pub(super) struct Pool(Arc<Shared>);
+pub(super) struct Pool(Arc<PoolInner>);
 
-pub(super) struct Shared {
-    pub(super) admission: Arc<Admission>,
+pub(super) struct PoolInner {
+    pub(super) admission: Arc<PoolAdmission>,
     name: Arc<str>,
     backend: Arc<dyn Backend>,
     grace: Duration,
@@ -60,10 +60,10 @@ pub(super) struct Shared {
     long_turns: LongTurns,
     asked: TaskTracker,
     killed: CancellationToken,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
 }
 
-struct State {
+struct PoolState {
     /// Reuses recent actors first.
     idle: Vec<ActorRef<Job>>,
     /// Calls that waited for a client or backend and need an actor again. They precede calls that have not begun.
@@ -93,9 +93,9 @@ impl Pool {
     pub(super) async fn start(
         config: &PoolConfig,
         backend: Arc<dyn Backend>,
-        admission: Arc<Admission>,
+        admission: Arc<PoolAdmission>,
     ) -> (Self, JoinHandle<()>) {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(PoolInner {
             admission,
             name: Arc::clone(&config.pool),
             backend,
@@ -104,7 +104,7 @@ impl Pool {
             queue_age: config.queue_age,
             asked: TaskTracker::new(),
             killed: CancellationToken::new(),
-            state: Mutex::new(State {
+            state: Mutex::new(PoolState {
                 idle: Vec::new(),
                 returning: VecDeque::new(),
                 queue: Queue::new(config.concurrency),
@@ -156,11 +156,11 @@ impl Pool {
         drop(state);
         let job = match first_turn {
             FirstTurn::Here => match turn::first(work, &self.0) {
-                Turn::Ended(call) => {
+                TurnResult::Ended(call) => {
                     let next = self.0.next(&actor, &call.caller.principal);
                     next.map(Job::Waits)
                 }
-                Turn::Goes(job) => Some(job),
+                TurnResult::Goes(job) => Some(job),
             },
             FirstTurn::InActor => Some(Job::Waits(Box::new(work))),
         };
@@ -238,7 +238,7 @@ impl Pool {
     }
 }
 
-impl Shared {
+impl PoolInner {
     async fn run(&self, mut running: CallTask) -> Arc<CallRecord> {
         let call = Arc::clone(&running.call);
         if !poll_fn(|context| running.poll_on_actor(context)).await {
@@ -276,7 +276,7 @@ impl Shared {
             state.shares.leave(principal);
         }
         let mut expired = Vec::new();
-        let State { queue, shares, .. } = &mut *state;
+        let PoolState { queue, shares, .. } = &mut *state;
         let next = queue.pop(shares, &mut expired);
         match &next {
             Some(work) => shares.take(work.principal()),
@@ -320,7 +320,7 @@ impl Shared {
     }
 }
 
-async fn sweep(shared: Arc<Shared>) {
+async fn sweep(shared: Arc<PoolInner>) {
     let mut waits = true;
     while waits {
         tokio::time::sleep(queue::SWEEP).await;

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::event_buffer::EventBuffer;
-use super::ledger::Ledger;
+use super::ledger::CallLedger;
 use super::slot::ActorSlot;
 
 mod readers;
@@ -37,7 +37,7 @@ pub(super) struct CallRecord {
     /// became a task; else 0.
     adopted: AtomicU64,
     span: OnceLock<TraceContext>,
-    ledger: Weak<Ledger>,
+    ledger: Weak<CallLedger>,
     state: Mutex<RecordState>,
     room: Notify,
     pub(super) slot: ActorSlot,
@@ -89,7 +89,7 @@ impl CallRecord {
         self.span.get()
     }
 
-    pub(super) fn new(call: &Call, ledger: Weak<Ledger>, kept: bool) -> Arc<Self> {
+    pub(super) fn new(call: &Call, ledger: Weak<CallLedger>, kept: bool) -> Arc<Self> {
         Arc::new(Self {
             id: call.id,
             caller: Arc::clone(&call.caller),

@@ -14,21 +14,21 @@ use shoal_ports::{CallFailure, Principal};
 use shoal_protocol::RpcError;
 use tokio::sync::Notify;
 
-use super::admission::Admission;
-use super::pool::{ActorLease, CallTask, Shared};
+use super::admission::PoolAdmission;
+use super::pool::{ActorLease, CallTask, PoolInner};
 use super::record::CallRecord;
 
 #[derive(Default)]
 pub(super) struct ActorSlot {
-    state: Mutex<State>,
+    state: Mutex<ActorSlotState>,
     leave: AtomicBool,
     actor: AtomicWaker,
     taken: Notify,
 }
 
 #[derive(Default)]
-struct State {
-    pool: Weak<Shared>,
+struct ActorSlotState {
+    pool: Weak<PoolInner>,
     call: Weak<CallRecord>,
     holds: Holds,
     asks: bool,
@@ -60,7 +60,7 @@ impl ActorSlot {
 }
 
 impl CallRecord {
-    pub(super) fn take_slot(self: &Arc<Self>, pool: &Arc<Shared>) -> SlotGuard<'_> {
+    pub(super) fn take_slot(self: &Arc<Self>, pool: &Arc<PoolInner>) -> SlotGuard<'_> {
         let mut state = self.slot.state.lock();
         state.pool = Arc::downgrade(pool);
         state.call = Arc::downgrade(self);
@@ -95,7 +95,7 @@ impl CallRecord {
     /// The call has ended, or too many calls of its principal wait there.
     pub(super) fn wait_in_backend(
         &self,
-    ) -> Result<(BackendWait<'_>, Option<Arc<Shared>>), CallFailure> {
+    ) -> Result<(BackendWait<'_>, Option<Arc<PoolInner>>), CallFailure> {
         let mut state = self.slot.state.lock();
         let pool = state.pool.upgrade();
         let mut left = None;
@@ -112,7 +112,7 @@ impl CallRecord {
         Ok((BackendWait(self), pool))
     }
 
-    fn leave_slot(&self, state: &mut State) -> Option<ActorLease> {
+    fn leave_slot(&self, state: &mut ActorSlotState) -> Option<ActorLease> {
         if state.driven {
             self.slot.leave.store(true, Ordering::Release);
         }
@@ -160,7 +160,7 @@ impl CallRecord {
         }
     }
 
-    fn come_back(&self, mut state: MutexGuard<'_, State>) {
+    fn come_back(&self, mut state: MutexGuard<'_, ActorSlotState>) {
         let (Some(pool), Some(call)) = (state.pool.upgrade(), state.call.upgrade()) else {
             return;
         };
@@ -211,8 +211,8 @@ impl CallRecord {
     }
 }
 
-impl State {
-    fn go_on(&mut self, admission: &Admission, principal: &Principal) {
+impl ActorSlotState {
+    fn go_on(&mut self, admission: &PoolAdmission, principal: &Principal) {
         self.holds = Holds::Slot;
         if std::mem::take(&mut self.asks) {
             admission.asked(principal);

@@ -21,7 +21,7 @@ const PART: usize = 64;
 pub(super) struct Tombstones {
     incarnation: u64,
     oldest: u64,
-    slots: VecDeque<Slot>,
+    slots: VecDeque<TombstoneSlot>,
     tombstones: HashMap<CallId, Tombstone, RandomState>,
     /// The greatest forgotten id, which decides about calls without a number.
     horizon: Option<CallId>,
@@ -31,7 +31,7 @@ pub(super) struct Tombstones {
 }
 
 #[derive(Default)]
-struct Slot {
+struct TombstoneSlot {
     ids: Vec<CallId>,
     first: Option<Instant>,
     last: Option<Instant>,
@@ -52,7 +52,7 @@ impl Tombstones {
         Self {
             incarnation: rand::random(),
             oldest: 0,
-            slots: VecDeque::from([Slot::default()]),
+            slots: VecDeque::from([TombstoneSlot::default()]),
             tombstones: HashMap::default(),
             horizon: None,
             entries: 0,
@@ -151,13 +151,13 @@ impl Tombstones {
         let slot = self.slots.back().expect("there is a present number");
         let full = slot.ids.len() >= (self.most / PART).max(1);
         if full || slot.first.is_some_and(|first| first + LASTS <= now) {
-            self.slots.push_back(Slot::default());
+            self.slots.push_back(TombstoneSlot::default());
         }
     }
 
     fn forget_oldest(&mut self) {
         if self.slots.len() == 1 {
-            self.slots.push_back(Slot::default());
+            self.slots.push_back(TombstoneSlot::default());
         }
         let Some(slot) = self.slots.pop_front() else {
             return;

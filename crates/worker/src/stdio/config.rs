@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_ports::{ListScope, Period, Secret, settings};
 
-use super::placement::Placement;
-use crate::upstream::{Binding, EraChoice, SHORT_PAUSE, Settings};
+use super::placement::ProcessPlacement;
+use crate::upstream::{ConnectionBinding, EraChoice, SHORT_PAUSE, UpstreamSettings};
 
 /// The prefix of Shoal's own variables, some of which are secrets.
 const OWN_VARIABLES: &str = "SHOAL_";
@@ -128,36 +128,36 @@ impl StdioConfig {
         })
     }
 
-    pub(super) fn binding(&self, shared: &Binding) -> Binding {
+    pub(super) fn binding(&self, shared: &ConnectionBinding) -> ConnectionBinding {
         match self.isolation {
             Isolation::Shared => shared.clone(),
             Isolation::Session => shared.of_an_owner(),
         }
     }
 
-    pub(super) fn placement(&self) -> Placement {
+    pub(super) fn placement(&self) -> ProcessPlacement {
         let most = self.most_processes().max(1);
         match self.isolation {
-            Isolation::Shared => Placement::new(most),
+            Isolation::Shared => ProcessPlacement::new(most),
             // One more for the lead process, which takes no calls.
-            Isolation::Session => Placement::owned(most + 1, most.min(SHARED_PROCESSES)),
+            Isolation::Session => ProcessPlacement::owned(most + 1, most.min(SHARED_PROCESSES)),
         }
     }
 
-    pub(super) fn modern_placement(&self) -> Placement {
+    pub(super) fn modern_placement(&self) -> ProcessPlacement {
         match self.isolation {
-            Isolation::Shared => Placement::new(1),
-            Isolation::Session => Placement::owned(self.most_processes().max(1), 1),
+            Isolation::Shared => ProcessPlacement::new(1),
+            Isolation::Session => ProcessPlacement::owned(self.most_processes().max(1), 1),
         }
     }
 
-    pub(super) fn settings(&self) -> Settings {
+    pub(super) fn settings(&self) -> UpstreamSettings {
         // Servers offer some tools only to clients with certain capabilities. Session processes use
         // the shared process's lists, so that process declares all capabilities.
         let per_session = self.isolation == Isolation::Session;
-        Settings {
+        UpstreamSettings {
             era: self.era,
-            shared: Binding::shared(
+            shared: ConnectionBinding::shared(
                 self.may_ask || per_session,
                 self.share_roots || per_session,
                 self.share_roots,

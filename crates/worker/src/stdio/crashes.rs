@@ -22,13 +22,13 @@ const PATIENCE: u32 = 2;
 const MOST_OWED: u32 = 1024;
 
 pub(super) struct Crashes {
-    held: FailureTable<Suspicion>,
+    held: FailureTable<CrashSuspicion>,
     first: Duration,
     longest: Duration,
 }
 
 #[derive(Debug, Default)]
-struct Suspicion {
+struct CrashSuspicion {
     together: u32,
     alone: u32,
     trials: u32,
@@ -38,7 +38,7 @@ struct Suspicion {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Admission {
+pub(super) enum ProcessAdmission {
     Shared,
     /// Apart from other callers. Without room, the call may share unless it is `certain` to be the cause.
     Apart {
@@ -63,18 +63,18 @@ impl Crashes {
         }
     }
 
-    pub(super) fn admit(&mut self, key: &FailureKey) -> Admission {
+    pub(super) fn admit(&mut self, key: &FailureKey) -> ProcessAdmission {
         let now = Instant::now();
         let Some(held) = self.held.get(key).filter(|held| !held.is_over(now)) else {
-            return Admission::Shared;
+            return ProcessAdmission::Shared;
         };
         let pause = held.not_before.map(|at| at.saturating_duration_since(now));
         match pause.filter(|pause| !pause.is_zero() && !key.is_anybodys()) {
-            Some(pause) => Admission::Later(pause, held.alone),
-            None if held.owed > 0 => Admission::Apart {
+            Some(pause) => ProcessAdmission::Later(pause, held.alone),
+            None if held.owed > 0 => ProcessAdmission::Apart {
                 certain: held.alone > 0 && !key.is_anybodys(),
             },
-            None => Admission::Shared,
+            None => ProcessAdmission::Shared,
         }
     }
 
@@ -87,7 +87,7 @@ impl Crashes {
             let now = Instant::now();
             let held = self.held.note(key);
             if held.is_over(now) {
-                *held = Suspicion::default();
+                *held = CrashSuspicion::default();
             }
             held.last = Some(now);
             if is_certain {
@@ -112,7 +112,7 @@ impl Crashes {
     }
 }
 
-impl Suspicion {
+impl CrashSuspicion {
     fn is_over(&self, now: Instant) -> bool {
         let since = self.not_before.max(self.last);
         since.is_some_and(|since| now >= since + STABLE)
@@ -159,12 +159,12 @@ mod tests {
     use shoal_protocol::{Method, RawJson, Revision};
     use tokio::time::advance;
 
-    use super::{Admission, Crashes, Occupants, PATIENCE};
+    use super::{Crashes, Occupants, PATIENCE, ProcessAdmission};
     use crate::upstream::STABLE;
 
     const FIRST: Duration = Duration::from_millis(100);
     const LONGEST: Duration = Duration::from_secs(30);
-    const SUSPECTED: Admission = Admission::Apart { certain: false };
+    const SUSPECTED: ProcessAdmission = ProcessAdmission::Apart { certain: false };
 
     fn key(principal: Principal, session: Option<&str>) -> FailureKey {
         let caller = Caller {
@@ -199,32 +199,38 @@ mod tests {
         for (ended, pause) in [(1, 100), (2, 200), (3, 400)] {
             crashes.ended(&running(&[mallory, mallory]));
             let pause = Duration::from_millis(pause);
-            assert_eq!(crashes.admit(&mallory), Admission::Later(pause, ended));
-            assert_eq!(crashes.admit(&named("alice")), Admission::Shared);
+            assert_eq!(
+                crashes.admit(&mallory),
+                ProcessAdmission::Later(pause, ended)
+            );
+            assert_eq!(crashes.admit(&named("alice")), ProcessAdmission::Shared);
             advance(pause).await;
             let certain = true;
-            assert_eq!(crashes.admit(&mallory), Admission::Apart { certain });
+            assert_eq!(crashes.admit(&mallory), ProcessAdmission::Apart { certain });
         }
         for _ in 0..20 {
             crashes.ended(&running(&[mallory]));
         }
-        assert_eq!(crashes.admit(&mallory), Admission::Later(LONGEST, 23));
+        assert_eq!(
+            crashes.admit(&mallory),
+            ProcessAdmission::Later(LONGEST, 23)
+        );
         advance(LONGEST + STABLE).await;
-        assert_eq!(crashes.admit(&mallory), Admission::Shared);
+        assert_eq!(crashes.admit(&mallory), ProcessAdmission::Shared);
         crashes.ended(&running(&[mallory]));
-        assert_eq!(crashes.admit(&mallory), Admission::Later(FIRST, 1));
+        assert_eq!(crashes.admit(&mallory), ProcessAdmission::Later(FIRST, 1));
     }
 
     #[tokio::test(start_paused = true)]
     async fn suspects_are_never_refused_and_show_themselves_apart() {
         let (mut crashes, mallory, alice) = (crashes(), named("mallory"), named("alice"));
         for _ in 0..PATIENCE {
-            assert_eq!(crashes.admit(&alice), Admission::Shared);
+            assert_eq!(crashes.admit(&alice), ProcessAdmission::Shared);
             crashes.ended(&running(&[mallory, alice]));
         }
         assert_eq!(crashes.admit(&alice), SUSPECTED);
         crashes.succeeded_apart(&alice);
-        assert_eq!(crashes.admit(&alice), Admission::Shared);
+        assert_eq!(crashes.admit(&alice), ProcessAdmission::Shared);
         assert_eq!(crashes.admit(&mallory), SUSPECTED);
         // A caller that succeeds in between needs more successes each time.
         for owed in [2, 4, 8] {
@@ -249,8 +255,11 @@ mod tests {
         occupants.leave(&mallory);
         advance(Duration::from_millis(200)).await;
         crashes.ended(&occupants);
-        assert!(matches!(crashes.admit(&mallory), Admission::Later(..)));
-        assert_eq!(crashes.admit(&alice), Admission::Shared);
+        assert!(matches!(
+            crashes.admit(&mallory),
+            ProcessAdmission::Later(..)
+        ));
+        assert_eq!(crashes.admit(&alice), ProcessAdmission::Shared);
         crashes.ended(&Occupants::default());
     }
 
@@ -263,11 +272,11 @@ mod tests {
         }
         assert!(matches!(
             crashes.admit(&anonymous(Some("one"))),
-            Admission::Later(..)
+            ProcessAdmission::Later(..)
         ));
         assert_eq!(
             crashes.admit(&anonymous(Some("another"))),
-            Admission::Shared
+            ProcessAdmission::Shared
         );
         assert_eq!(crashes.admit(&anonymous(None)), SUSPECTED);
     }

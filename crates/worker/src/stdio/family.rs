@@ -12,10 +12,10 @@ pub(super) struct Mark(String);
 
 /// Killed on drop.
 #[derive(Debug)]
-pub(super) struct Group(Option<Members>);
+pub(super) struct Group(Option<GroupMembers>);
 
 #[derive(Debug)]
-pub(super) struct Members {
+pub(super) struct GroupMembers {
     leader: u32,
     mark: Mark,
 }
@@ -36,7 +36,7 @@ impl Mark {
 
 impl Group {
     pub(super) fn new(leader: Option<u32>, mark: Mark) -> Self {
-        Self(leader.map(|leader| Members { leader, mark }))
+        Self(leader.map(|leader| GroupMembers { leader, mark }))
     }
 
     pub(super) fn leader(&self) -> Option<u32> {
@@ -44,23 +44,23 @@ impl Group {
     }
 
     /// Works only once, because the process id may be reused afterwards.
-    pub(super) fn take(&mut self) -> Option<Members> {
+    pub(super) fn take(&mut self) -> Option<GroupMembers> {
         self.0.take()
     }
 
-    pub(super) fn put_back(&mut self, members: Members) {
+    pub(super) fn put_back(&mut self, members: GroupMembers) {
         self.0 = Some(members);
     }
 }
 
-impl Members {
+impl GroupMembers {
     /// Sends `SIGTERM` to the process and all its descendants.
     pub(super) fn terminate(&self) {
         os::terminate(self);
     }
 }
 
-impl Drop for Members {
+impl Drop for GroupMembers {
     fn drop(&mut self) {
         os::kill(self);
     }
@@ -76,16 +76,16 @@ mod os {
     use nix::sys::signal::{Signal, kill as signal, killpg};
     use nix::unistd::Pid;
 
-    use super::{Members, NAME};
+    use super::{GroupMembers, NAME};
 
     /// How often to search for descendants that start while others are killed.
     const ROUNDS: usize = 8;
 
-    pub(super) fn terminate(members: &Members) {
+    pub(super) fn terminate(members: &GroupMembers) {
         send(members, Signal::SIGTERM);
     }
 
-    pub(super) fn kill(members: &Members) {
+    pub(super) fn kill(members: &GroupMembers) {
         for _ in 0..ROUNDS {
             if send(members, Signal::SIGKILL) == 0 {
                 return;
@@ -93,7 +93,7 @@ mod os {
         }
     }
 
-    fn send(members: &Members, which: Signal) -> usize {
+    fn send(members: &GroupMembers, which: Signal) -> usize {
         // The signal fails only if the process has ended.
         if let Ok(leader) = i32::try_from(members.leader) {
             let _ = killpg(Pid::from_raw(leader), which);
@@ -123,9 +123,9 @@ mod os {
 
 #[cfg(not(unix))]
 mod os {
-    use super::Members;
+    use super::GroupMembers;
 
-    pub(super) fn terminate(_members: &Members) {}
+    pub(super) fn terminate(_members: &GroupMembers) {}
 
-    pub(super) fn kill(_members: &Members) {}
+    pub(super) fn kill(_members: &GroupMembers) {}
 }

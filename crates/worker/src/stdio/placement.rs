@@ -53,7 +53,7 @@ pub(super) enum TooManyAsk {
 }
 
 #[derive(Debug)]
-pub(super) struct Placement {
+pub(super) struct ProcessPlacement {
     limit: usize,
     of_owner: usize,
     of_lead: usize,
@@ -66,12 +66,12 @@ pub(super) struct Placement {
 pub(super) struct Plan {
     /// Waiting calls and their processes; `true` if alone.
     pub(super) granted: Vec<(WaiterId, SlotId, bool)>,
-    /// How many processes to start. Call [`Placement::started`] after each start.
+    /// How many processes to start. Call [`ProcessPlacement::started`] after each start.
     pub(super) start: usize,
     pub(super) retired: Vec<SlotId>,
 }
 
-impl Placement {
+impl ProcessPlacement {
     pub(super) fn new(limit: usize) -> Self {
         Self::owned(limit, limit)
     }

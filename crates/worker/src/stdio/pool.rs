@@ -12,15 +12,15 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-pub(super) use self::lease::Lease;
-use super::crashes::{Admission, Crashes, Occupants};
+pub(super) use self::lease::ProcessLease;
+use super::crashes::{Crashes, Occupants, ProcessAdmission};
 use super::demand::Want;
-use super::placement::{Placement, Plan, SlotId, WaiterId};
+use super::placement::{Plan, ProcessPlacement, SlotId, WaiterId};
 use crate::CallContext;
-use crate::backend::Patience;
+use crate::backend::BackendPatience;
 use crate::upstream::{
-    Binding, Connection, Launcher, Lead, ModernSide, Quarantine, RestartDelay, SHORT_PAUSE,
-    StartError,
+    ConnectionBinding, Launcher, Lead, ModernSide, Quarantine, RestartDelay, SHORT_PAUSE,
+    ServerConnection, StartError,
 };
 
 const BUSY: &str = "all processes of the server are busy";
@@ -29,18 +29,18 @@ const SHORTEST_IDLE: Duration = Duration::from_millis(10);
 pub(super) struct ProcessPool {
     launcher: Arc<Launcher>,
     opening: PoolOpening,
-    state: Mutex<State>,
+    state: Mutex<ProcessPoolState>,
     wanted: Notify,
 }
 
 pub(super) enum PoolOpening {
-    BesideLead(Binding),
+    BesideLead(ConnectionBinding),
     Modern(Arc<ModernSide>),
 }
 
-struct State {
-    placement: Placement,
-    processes: HashMap<SlotId, Process>,
+struct ProcessPoolState {
+    placement: ProcessPlacement,
+    processes: HashMap<SlotId, ServerProcess>,
     waiters: HashMap<WaiterId, Waiter>,
     crashes: Crashes,
     last_id: u64,
@@ -48,14 +48,14 @@ struct State {
     restart_delay: RestartDelay,
 }
 
-struct Process {
-    connection: Arc<Connection>,
+struct ServerProcess {
+    connection: Arc<ServerConnection>,
     occupants: Occupants,
     is_followed: bool,
 }
 
 struct Waiter {
-    granted: oneshot::Sender<Lease>,
+    granted: oneshot::Sender<ProcessLease>,
     key: FailureKey,
     apart: bool,
 }
@@ -66,9 +66,9 @@ struct Down {
     stays: bool,
 }
 
-struct Steps {
-    granted: Vec<(oneshot::Sender<Lease>, Lease)>,
-    retired: Vec<Arc<Connection>>,
+struct PlacementSteps {
+    granted: Vec<(oneshot::Sender<ProcessLease>, ProcessLease)>,
+    retired: Vec<Arc<ServerConnection>>,
     start: usize,
 }
 
@@ -78,12 +78,16 @@ struct WaiterGuard<'a> {
 }
 
 impl ProcessPool {
-    pub(super) fn new(launcher: Arc<Launcher>, placement: Placement, opening: PoolOpening) -> Self {
+    pub(super) fn new(
+        launcher: Arc<Launcher>,
+        placement: ProcessPlacement,
+        opening: PoolOpening,
+    ) -> Self {
         let (placement, down) = match opening {
             PoolOpening::BesideLead(_) => (placement, Some(Down::stays("the server is starting"))),
             PoolOpening::Modern(_) => (placement.without_lead(), None),
         };
-        let state = State {
+        let state = ProcessPoolState {
             placement,
             processes: HashMap::new(),
             waiters: HashMap::new(),
@@ -113,20 +117,20 @@ impl ProcessPool {
         mut want: Want,
         key: FailureKey,
         context: &CallContext,
-    ) -> Result<Lease, CallFailure> {
+    ) -> Result<ProcessLease, CallFailure> {
         let admission = self.state.lock().crashes.admit(&key);
         let (apart, certain) = match admission {
-            Admission::Shared => (false, false),
-            Admission::Apart { certain } => (true, certain),
-            Admission::Later(pause, _) if pause <= SHORT_PAUSE => {
+            ProcessAdmission::Shared => (false, false),
+            ProcessAdmission::Apart { certain } => (true, certain),
+            ProcessAdmission::Later(pause, _) if pause <= SHORT_PAUSE => {
                 let paused = async {
                     sleep(pause).await;
                     Ok(())
                 };
-                context.wait(Patience::OfPool(BUSY), paused).await?;
+                context.wait(BackendPatience::OfPool(BUSY), paused).await?;
                 (true, true)
             }
-            Admission::Later(pause, ended) => {
+            ProcessAdmission::Later(pause, ended) => {
                 let reason =
                     format!("your calls like this one have ended the server {ended} times");
                 return Err(CallFailure::overloaded(reason, pause));
@@ -170,13 +174,13 @@ impl ProcessPool {
                 }
             }
         };
-        context.wait(Patience::OfCall, granted).await
+        context.wait(BackendPatience::OfCall, granted).await
     }
 
     /// Returns a running process for Shoal's own requests. The successor of a retired lead gets them once it runs.
-    pub(super) fn any(&self) -> Option<Arc<Connection>> {
+    pub(super) fn any(&self) -> Option<Arc<ServerConnection>> {
         let state = self.state.lock();
-        let stays = |(id, _): &(&SlotId, &Process)| !state.placement.is_retiring(**id);
+        let stays = |(id, _): &(&SlotId, &ServerProcess)| !state.placement.is_retiring(**id);
         let first = state
             .processes
             .iter()
@@ -185,7 +189,7 @@ impl ProcessPool {
         first.map(|(_, process)| process.connection.clone())
     }
 
-    pub(super) fn is_of(&self, lease: &Lease, owner: ListOwner) {
+    pub(super) fn is_of(&self, lease: &ProcessLease, owner: ListOwner) {
         let is_new = {
             let mut state = self.state.lock();
             let process = state.processes.get_mut(&lease.slot);
@@ -196,7 +200,7 @@ impl ProcessPool {
         }
     }
 
-    pub(super) fn ended(&self, lease: &Lease, outcome: &CallOutcome) {
+    pub(super) fn ended(&self, lease: &ProcessLease, outcome: &CallOutcome) {
         if lease.apart && !matches!(outcome, CallOutcome::Failed(_)) {
             self.state.lock().crashes.succeeded_apart(&lease.key);
         }
@@ -204,7 +208,7 @@ impl ProcessPool {
 
     /// Refuses further calls, and waits for the processes to end by the launcher's token.
     pub(super) async fn close(&self) {
-        let processes: Vec<Arc<Connection>> = {
+        let processes: Vec<Arc<ServerConnection>> = {
             let mut state = self.state.lock();
             state.down = Some(Down::stays("the server is shutting down"));
             state.dismiss();
@@ -217,13 +221,13 @@ impl ProcessPool {
         futures::future::join_all(ended).await;
     }
 
-    fn join(self: &Arc<Self>, process: &Arc<Connection>, lead: bool) {
+    fn join(self: &Arc<Self>, process: &Arc<ServerConnection>, lead: bool) {
         let id = {
             let mut state = self.state.lock();
             let id = SlotId(state.next_id());
             let modern = process.link.greeting().era == Era::Modern;
             state.placement.join(id, lead, modern);
-            let process = Process {
+            let process = ServerProcess {
                 connection: process.clone(),
                 occupants: Occupants::default(),
                 is_followed: false,
@@ -304,7 +308,7 @@ impl ProcessPool {
 }
 
 impl Lead for Arc<ProcessPool> {
-    fn joins(&self, process: &Arc<Connection>) {
+    fn joins(&self, process: &Arc<ServerConnection>) {
         self.state.lock().down = None;
         self.join(process, true);
     }
@@ -325,10 +329,11 @@ impl Lead for Arc<ProcessPool> {
         deserted
     }
 
-    fn retires(&self, process: &Arc<Connection>) {
+    fn retires(&self, process: &Arc<ServerConnection>) {
         {
             let mut state = self.state.lock();
-            let is_it = |(_, other): &(&SlotId, &Process)| Arc::ptr_eq(&other.connection, process);
+            let is_it =
+                |(_, other): &(&SlotId, &ServerProcess)| Arc::ptr_eq(&other.connection, process);
             let slot = state.processes.iter().find(is_it).map(|(id, _)| *id);
             slot.into_iter().for_each(|id| state.placement.retire(id));
         }
@@ -353,7 +358,7 @@ impl Down {
     }
 }
 
-impl State {
+impl ProcessPoolState {
     fn next_id(&mut self) -> u64 {
         self.last_id += 1;
         self.last_id
@@ -422,7 +427,7 @@ impl State {
         })
     }
 
-    fn prepare(&mut self, plan: Plan, pool: &Arc<ProcessPool>) -> Steps {
+    fn prepare(&mut self, plan: Plan, pool: &Arc<ProcessPool>) -> PlacementSteps {
         let mut granted = Vec::new();
         for (waiter, slot, alone) in plan.granted {
             let waiter = self.waiters.remove(&waiter);
@@ -433,7 +438,7 @@ impl State {
             process.occupants.enter(waiter.key);
             granted.push((
                 waiter.granted,
-                Lease {
+                ProcessLease {
                     process: process.connection.clone(),
                     alone,
                     apart: waiter.apart,
@@ -446,7 +451,7 @@ impl State {
         let retired = plan.retired.iter();
         let retired = retired.filter_map(|id| self.processes.get(id));
         let retired = retired.map(|process| process.connection.clone());
-        Steps {
+        PlacementSteps {
             granted,
             retired: retired.collect(),
             start: plan.start,

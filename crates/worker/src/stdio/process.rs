@@ -14,7 +14,8 @@ use super::child::{Family, Spawned};
 use super::config::StdioConfig;
 use super::writer;
 use crate::upstream::{
-    Binding, Connection, Line, Lines, Link, Origin, QUEUE, Subscriptions, quote,
+    ConnectionBinding, Line, Lines, QUEUE, RequestOrigin, ServerConnection, ServerLink,
+    ServerSubscriptions, quote,
 };
 
 /// How long to wait for the last output, because a descendant outside the group may hold the pipe open.
@@ -26,10 +27,10 @@ const STDERR_LINE: usize = 4096;
 pub(super) fn attend(
     spawned: Spawned,
     config: &StdioConfig,
-    binding: Binding,
-    subscriptions: Arc<Subscriptions>,
+    binding: ConnectionBinding,
+    subscriptions: Arc<ServerSubscriptions>,
     closing: &CancellationToken,
-) -> Connection {
+) -> ServerConnection {
     let Spawned {
         family,
         stdin,
@@ -40,7 +41,7 @@ pub(super) fn attend(
     let pid = family.pid();
     let name = format!("{} ({pid})", config.command);
     let timeout = config.request_timeout.get();
-    let link = Link::new(name.into(), sender, binding, subscriptions, timeout);
+    let link = ServerLink::new(name.into(), sender, binding, subscriptions, timeout);
     let link = Arc::new(link);
     let stopping = closing.child_token();
     let ended = CancellationToken::new();
@@ -56,11 +57,11 @@ pub(super) fn attend(
     };
     tokio::spawn(attendant.attend(family));
     tracing::debug!(target: "shoal::stdio", pid, command = config.command, "server process started");
-    Connection::new(link, stopping, ended)
+    ServerConnection::new(link, stopping, ended)
 }
 
 struct Attendant {
-    link: Arc<Link>,
+    link: Arc<ServerLink>,
     pid: u32,
     writer: JoinHandle<std::io::Result<()>>,
     reader: JoinHandle<()>,
@@ -134,15 +135,15 @@ enum Sign {
     Stopping,
 }
 
-async fn read(stdout: impl AsyncRead + Unpin, limit: usize, link: Arc<Link>) {
+async fn read(stdout: impl AsyncRead + Unpin, limit: usize, link: Arc<ServerLink>) {
     let mut lines = FramedRead::new(stdout, Lines::of_at_most(limit));
     while let Some(Ok(line)) = lines.next().await {
-        link.receive(line, Origin::Common);
+        link.receive(line, RequestOrigin::Common);
     }
 }
 
 /// Forwards stderr to the log, and keeps its last lines.
-async fn report(stderr: impl AsyncRead + Unpin, link: Arc<Link>) {
+async fn report(stderr: impl AsyncRead + Unpin, link: Arc<ServerLink>) {
     let mut lines = FramedRead::new(stderr, Lines::of_at_most(STDERR_LINE));
     while let Some(Ok(line)) = lines.next().await {
         let text = match &line {

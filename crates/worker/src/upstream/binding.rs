@@ -16,7 +16,7 @@ const SHARED_EXTENSIONS: &str =
     r#"{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}"#;
 
 #[derive(Clone, Debug)]
-pub(crate) enum Binding {
+pub(crate) enum ConnectionBinding {
     Shared {
         capabilities: RawJson,
         roots: Roots,
@@ -38,7 +38,7 @@ pub(crate) enum Roots {
     OfTheOwner,
 }
 
-impl Binding {
+impl ConnectionBinding {
     pub(crate) fn shared(may_ask: bool, may_ask_for_roots: bool, shares_roots: bool) -> Self {
         let mut capabilities = RawObject::default();
         if may_ask {

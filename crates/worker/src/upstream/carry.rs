@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::error::NeverWritten;
-use super::link::{Link, RequestHandle};
+use super::link::{RequestHandle, ServerLink};
 use super::list_call;
 use super::lists::List;
 use super::params;
@@ -49,7 +49,7 @@ pub(crate) trait OpenQuestion: Send + Sync {
 /// # Errors
 /// The call was never written, so another connection may run it.
 pub(crate) async fn carry(
-    link: &Arc<Link>,
+    link: &Arc<ServerLink>,
     call: &Call,
     context: &CallContext,
     share: Option<&dyn ConnectionShare>,
@@ -91,7 +91,7 @@ pub(crate) async fn carry(
     }
 }
 
-async fn tell(link: &Link, call: &Call, context: &CallContext) -> CallOutcome {
+async fn tell(link: &ServerLink, call: &Call, context: &CallContext) -> CallOutcome {
     let params = params::for_server(call, link.greeting(), 0);
     tokio::select! {
         biased;
@@ -167,7 +167,7 @@ fn outcome_unknown(reason: &str) -> CallOutcome {
 
 async fn put(
     question: ServerRequest,
-    link: &Link,
+    link: &ServerLink,
     context: &CallContext,
     share: Option<&dyn ConnectionShare>,
 ) -> RequestId {
@@ -192,7 +192,7 @@ async fn put(
 
 /// One call's messages. Every question of the server gets an answer, however the call ends.
 struct Traffic<'a> {
-    link: &'a Arc<Link>,
+    link: &'a Arc<ServerLink>,
     context: &'a CallContext,
     share: Option<&'a dyn ConnectionShare>,
     inbox: mpsc::Receiver<CallMessage>,
@@ -202,7 +202,7 @@ struct Traffic<'a> {
 
 impl<'a> Traffic<'a> {
     fn new(
-        link: &'a Arc<Link>,
+        link: &'a Arc<ServerLink>,
         context: &'a CallContext,
         share: Option<&'a dyn ConnectionShare>,
         inbox: mpsc::Receiver<CallMessage>,

@@ -3,20 +3,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio_util::sync::CancellationToken;
 
-use super::link::Link;
+use super::link::ServerLink;
 
 /// Dropping it closes the connection in the background.
-pub(crate) struct Connection {
-    pub(crate) link: Arc<Link>,
+pub(crate) struct ServerConnection {
+    pub(crate) link: Arc<ServerLink>,
     stopping: CancellationToken,
     ended: CancellationToken,
     retired: AtomicBool,
 }
 
-impl Connection {
+impl ServerConnection {
     /// Its tasks close the connection when `stopping` fires, then fire `ended`.
     pub(crate) fn new(
-        link: Arc<Link>,
+        link: Arc<ServerLink>,
         stopping: CancellationToken,
         ended: CancellationToken,
     ) -> Self {
@@ -59,7 +59,7 @@ impl Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for ServerConnection {
     fn drop(&mut self) {
         self.stopping.cancel();
     }

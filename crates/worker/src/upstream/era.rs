@@ -10,7 +10,7 @@ use shoal_protocol::{
 
 use super::error::StartError;
 use super::greeting::Greeting;
-use super::link::{Link, RequestHandle};
+use super::link::{RequestHandle, ServerLink};
 use super::pending::RequestOutcome;
 
 /// How much longer to wait for `initialize`, as a multiple of `probe_timeout`, if the server first
@@ -41,12 +41,12 @@ pub(crate) enum Opening {
     /// A server of both eras is opened as legacy, because only legacy servers send requests to
     /// clients.
     Either(Duration),
-    Legacy(Form),
+    Legacy(InitializeForm),
     Modern,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum InitializeForm {
     /// The newest legacy revision.
     #[default]
     Newest,
@@ -58,7 +58,7 @@ pub(crate) enum Form {
     Bare,
 }
 
-impl Form {
+impl InitializeForm {
     pub(crate) const PLAINER: [Self; 3] = [Self::Memberless, Self::WithoutElicitation, Self::Bare];
 
     /// The first form follows the last.
@@ -97,7 +97,7 @@ impl Form {
 
 /// Opens the connection. The caller limits the time, and uses `fallback` afterwards.
 pub(crate) async fn greet(
-    link: &Arc<Link>,
+    link: &Arc<ServerLink>,
     opening: Opening,
     fallback: &OnceLock<Greeting>,
 ) -> Result<Greeting, StartError> {
@@ -120,11 +120,11 @@ struct Discovered {
 }
 
 async fn either(
-    link: &Arc<Link>,
+    link: &Arc<ServerLink>,
     patience: Duration,
     fallback: &OnceLock<Greeting>,
 ) -> Result<Greeting, StartError> {
-    let mut initialize = initialize(link, Form::Newest).await?;
+    let mut initialize = initialize(link, InitializeForm::Newest).await?;
     let early = tokio::time::timeout(patience, initialize.outcome()).await;
     let waits = early.is_err();
     let mut refused = match early {
@@ -172,7 +172,7 @@ async fn either(
 }
 
 async fn open(
-    link: &Arc<Link>,
+    link: &Arc<ServerLink>,
     method: Method,
     params: RawJson,
 ) -> Result<RequestHandle, StartError> {
@@ -182,12 +182,15 @@ async fn open(
         .map_err(|reason| StartError::Ended { reason })
 }
 
-async fn discover(link: &Arc<Link>) -> Result<RequestHandle, StartError> {
+async fn discover(link: &Arc<ServerLink>) -> Result<RequestHandle, StartError> {
     let params = link.with_own_meta(RawObject::default());
     open(link, Method::Discover, params).await
 }
 
-async fn initialize(link: &Arc<Link>, form: Form) -> Result<RequestHandle, StartError> {
+async fn initialize(
+    link: &Arc<ServerLink>,
+    form: InitializeForm,
+) -> Result<RequestHandle, StartError> {
     let mut params = RawObject::default();
     params.set("protocolVersion", RawJson::of(form.version().as_str()));
     let capabilities = form.capabilities(link.binding().capabilities());
@@ -196,7 +199,10 @@ async fn initialize(link: &Arc<Link>, form: Form) -> Result<RequestHandle, Start
     open(link, Method::Initialize, params.to_json()).await
 }
 
-async fn settle_legacy(link: &Arc<Link>, answer: RequestOutcome) -> Result<Greeting, StartError> {
+async fn settle_legacy(
+    link: &Arc<ServerLink>,
+    answer: RequestOutcome,
+) -> Result<Greeting, StartError> {
     let result = match answer {
         RequestOutcome::Answered(Outcome::Result(result)) => result,
         RequestOutcome::Answered(Outcome::Error(error)) => return Err(StartError::Refused(error)),

@@ -18,7 +18,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::backend::{CallLine, Patience};
+use crate::backend::{BackendPatience, CallLine};
 use crate::{Backend, BackendState, CallContext, Isolation, StdioBackend, StdioConfig};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -357,13 +357,13 @@ impl CallLine for TestLine {
 
     async fn wait(
         &self,
-        patience: Patience<'_>,
+        patience: BackendPatience<'_>,
         ready: BoxFuture<'_, Result<(), CallFailure>>,
     ) -> Result<(), CallFailure> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let waited = match patience {
-            Patience::OfCall => ready.await,
-            Patience::OfPool(busy) => {
+            BackendPatience::OfCall => ready.await,
+            BackendPatience::OfPool(busy) => {
                 let waited = tokio::time::timeout(WAIT, ready).await;
                 waited.unwrap_or_else(|_| Err(CallFailure::overloaded(busy, WAIT)))
             }

@@ -9,18 +9,18 @@ use shoal_protocol::{Era, RawJson};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::binding::Binding;
-use super::connection::Connection;
-use super::era::{self, Form, Opening};
+use super::binding::ConnectionBinding;
+use super::connection::ServerConnection;
+use super::era::{self, InitializeForm, Opening};
 use super::error::StartError;
 use super::greeting::Greeting;
 use super::last_words::LastWords;
-use super::link::Link;
-use super::own_lists::OwnLists;
+use super::link::ServerLink;
+use super::own_lists::ServerOwnLists;
 use super::server_task::tools::TaskTools;
-use super::settings::{EraChoice, Settings};
+use super::settings::{EraChoice, UpstreamSettings};
 use super::subscribing;
-use super::subscriptions::Subscriptions;
+use super::subscriptions::ServerSubscriptions;
 
 /// Maximum time for a start that makes progress, as a multiple of `start_timeout`.
 const MOST_WAITS: u32 = 5;
@@ -30,10 +30,10 @@ pub(crate) trait Transport: Send + Sync + 'static {
     /// Opens a connection, which closes when `closing` fires.
     fn open(
         &self,
-        binding: Binding,
-        subscriptions: Arc<Subscriptions>,
+        binding: ConnectionBinding,
+        subscriptions: Arc<ServerSubscriptions>,
         closing: &CancellationToken,
-    ) -> Result<Connection, StartError>;
+    ) -> Result<ServerConnection, StartError>;
 
     fn has_servers_of_their_own(&self) -> bool;
 
@@ -41,16 +41,16 @@ pub(crate) trait Transport: Send + Sync + 'static {
 }
 
 pub(crate) struct Launcher {
-    pub(crate) settings: Settings,
+    pub(crate) settings: UpstreamSettings,
     pub(crate) transport: Box<dyn Transport>,
-    pub(crate) subscriptions: Arc<Subscriptions>,
+    pub(crate) subscriptions: Arc<ServerSubscriptions>,
     pub(crate) closing: CancellationToken,
     /// The detected era, which all connections to a program share. Only the first connection
     /// probes, and the first one after a failure, because programs are updated.
     detected: Mutex<DetectedEra>,
     pub(crate) restarts: AtomicU64,
     task_tools: Arc<TaskTools>,
-    pub(crate) own_lists: Arc<OwnLists>,
+    pub(crate) own_lists: Arc<ServerOwnLists>,
     last_words: Mutex<LastWords>,
 }
 
@@ -60,15 +60,15 @@ struct DetectedEra {
     failed_since: bool,
     was_legacy: bool,
     /// The form of `initialize` that worked, or the next to try.
-    form: Form,
+    form: InitializeForm,
 }
 
 impl Launcher {
-    pub(crate) fn new(settings: Settings, transport: impl Transport) -> Self {
+    pub(crate) fn new(settings: UpstreamSettings, transport: impl Transport) -> Self {
         Self {
             settings,
             transport: Box::new(transport),
-            subscriptions: Arc::new(Subscriptions::new()),
+            subscriptions: Arc::new(ServerSubscriptions::new()),
             closing: CancellationToken::new(),
             detected: Mutex::default(),
             restarts: AtomicU64::new(0),
@@ -82,7 +82,7 @@ impl Launcher {
         self.detected.lock().era
     }
 
-    pub(crate) fn failed(&self, link: &Link) {
+    pub(crate) fn failed(&self, link: &ServerLink) {
         *self.last_words.lock() = link.last_words.clone();
     }
 
@@ -95,25 +95,32 @@ impl Launcher {
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
-    pub(crate) async fn launch_lead(&self) -> Result<Arc<Connection>, StartError> {
+    pub(crate) async fn launch_lead(&self) -> Result<Arc<ServerConnection>, StartError> {
         let opened = self.probe_and_launch(&self.settings.shared, true);
         self.unless_closing(opened).await
     }
 
-    pub(crate) async fn launch(&self, binding: &Binding) -> Result<Arc<Connection>, StartError> {
+    pub(crate) async fn launch(
+        &self,
+        binding: &ConnectionBinding,
+    ) -> Result<Arc<ServerConnection>, StartError> {
         let watches = self.transport.has_servers_of_their_own();
         self.unless_closing(self.probe_and_launch(binding, watches))
             .await
     }
 
-    pub(crate) async fn launch_modern(&self) -> Result<Arc<Connection>, StartError> {
+    pub(crate) async fn launch_modern(&self) -> Result<Arc<ServerConnection>, StartError> {
         let watches = self.transport.has_servers_of_their_own();
         self.unless_closing(self.attempt(&self.settings.shared, Opening::Modern, watches))
             .await
     }
 
     /// Waits longer while stderr shows progress, such as a package manager's download.
-    async fn greet(&self, link: &Arc<Link>, opening: Opening) -> Result<Greeting, StartError> {
+    async fn greet(
+        &self,
+        link: &Arc<ServerLink>,
+        opening: Opening,
+    ) -> Result<Greeting, StartError> {
         let began = Instant::now();
         let quiet = self.settings.start_timeout;
         let fallback = OnceLock::new();
@@ -141,8 +148,8 @@ impl Launcher {
 
     async fn unless_closing(
         &self,
-        opened: impl Future<Output = Result<Arc<Connection>, StartError>>,
-    ) -> Result<Arc<Connection>, StartError> {
+        opened: impl Future<Output = Result<Arc<ServerConnection>, StartError>>,
+    ) -> Result<Arc<ServerConnection>, StartError> {
         tokio::select! {
             biased;
             () = self.closing.cancelled() => Err(StartError::Closed),
@@ -152,14 +159,14 @@ impl Launcher {
 
     async fn probe_and_launch(
         &self,
-        binding: &Binding,
+        binding: &ConnectionBinding,
         watches: bool,
-    ) -> Result<Arc<Connection>, StartError> {
+    ) -> Result<Arc<ServerConnection>, StartError> {
         let detected = *self.detected.lock();
         let patience = self.settings.probe_timeout;
         // After a failure, the probe restarts with the newest form.
         let known_form = match detected.failed_since {
-            true => Form::Newest,
+            true => InitializeForm::Newest,
             false => detected.form,
         };
         let opening = match (
@@ -207,10 +214,10 @@ impl Launcher {
                 // The first failure's cause may have passed, so try the newest form again.
                 if ended
                     && let Ok(newest) = self
-                        .attempt(binding, Opening::Legacy(Form::Newest), watches)
+                        .attempt(binding, Opening::Legacy(InitializeForm::Newest), watches)
                         .await
                 {
-                    form = Form::Newest;
+                    form = InitializeForm::Newest;
                     attempt = Ok(newest);
                 } else {
                     tracing::info!(target: "shoal::upstream", ?form, "the server takes initialize only in a plainer form");
@@ -242,7 +249,7 @@ impl Launcher {
     }
 
     /// Forms of `initialize` to try next, each with fewer members: all at first, later one per failure.
-    fn plainer_forms(&self, detected: &DetectedEra, error: &StartError) -> Vec<Form> {
+    fn plainer_forms(&self, detected: &DetectedEra, error: &StartError) -> Vec<InitializeForm> {
         let ended = matches!(error, StartError::Ended { .. });
         let may_help = match ended {
             // A process may crash because of the form.
@@ -253,17 +260,20 @@ impl Launcher {
             _ if !may_help => Vec::new(),
             true => vec![detected.form.next_plainer()],
             // Each form costs a start, so the plainest waits for the next failure.
-            false if ended => vec![Form::Memberless, Form::WithoutElicitation],
-            false => Form::PLAINER.to_vec(),
+            false if ended => vec![
+                InitializeForm::Memberless,
+                InitializeForm::WithoutElicitation,
+            ],
+            false => InitializeForm::PLAINER.to_vec(),
         }
     }
 
     async fn attempt(
         &self,
-        binding: &Binding,
+        binding: &ConnectionBinding,
         opening: Opening,
         watches: bool,
-    ) -> Result<Arc<Connection>, StartError> {
+    ) -> Result<Arc<ServerConnection>, StartError> {
         let watched = self.subscriptions.clone();
         let connection = (self.transport).open(binding.clone(), watched, &self.closing)?;
         let greeting = self.greet(&connection.link, opening).await;

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
-use super::binding::Binding;
+use super::binding::ConnectionBinding;
 use super::error::RequestError;
 use super::greeting::Greeting;
 use super::last_words::LastWords;
@@ -19,7 +19,7 @@ use super::outgoing::{OutgoingMessage, OutgoingRequest, WriteState};
 use super::params;
 use super::pending::{PendingCall, PendingRequests, RegisteredRequest, RequestOutcome};
 use super::server_task::tools::TaskTools;
-use super::subscriptions::Subscriptions;
+use super::subscriptions::ServerSubscriptions;
 use super::throttle::Throttle;
 
 /// How long to wait for the answer to a `ping`, which shows that the server has read earlier messages.
@@ -27,13 +27,13 @@ const REPLY: Duration = Duration::from_secs(1);
 const TAKES_IN: Duration = Duration::from_millis(100);
 
 /// Shoal's end of a connection. Once the connection has ended, requests fail at once.
-pub(crate) struct Link {
+pub(crate) struct ServerLink {
     pub(crate) pending: PendingRequests,
-    pub(crate) subscriptions: Arc<Subscriptions>,
+    pub(crate) subscriptions: Arc<ServerSubscriptions>,
     pub(crate) complaints: Throttle,
     pub(crate) last_words: LastWords,
     queue: mpsc::Sender<OutgoingMessage>,
-    binding: Binding,
+    binding: ConnectionBinding,
     greeting: OnceLock<Greeting>,
     task_tools: OnceLock<Arc<TaskTools>>,
     changes: watch::Sender<[u64; 3]>,
@@ -47,12 +47,12 @@ pub(crate) struct Link {
     name: Arc<str>,
 }
 
-impl Link {
+impl ServerLink {
     pub(crate) fn new(
         name: Arc<str>,
         queue: mpsc::Sender<OutgoingMessage>,
-        binding: Binding,
-        subscriptions: Arc<Subscriptions>,
+        binding: ConnectionBinding,
+        subscriptions: Arc<ServerSubscriptions>,
         request_timeout: Duration,
     ) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl Link {
         &self.name
     }
 
-    pub(crate) fn binding(&self) -> &Binding {
+    pub(crate) fn binding(&self) -> &ConnectionBinding {
         &self.binding
     }
 
@@ -313,7 +313,7 @@ pub(crate) struct RequestHandle {
     id: u64,
     write_state: Arc<WriteState>,
     outcome: oneshot::Receiver<RequestOutcome>,
-    link: Arc<Link>,
+    link: Arc<ServerLink>,
     /// Dropping it tells the transport that the caller has stopped waiting.
     waits: Option<oneshot::Sender<()>>,
     told_when_dropped: bool,

@@ -5,7 +5,7 @@ use shoal_ports::{Call, CallFailure, CallOutcome};
 use shoal_protocol::{RawJson, RawObject, RpcError};
 
 use super::error::{NeverWritten, RequestError};
-use super::link::Link;
+use super::link::ServerLink;
 use super::lists::{List, MAX_BYTES, Pages, pages};
 use crate::CallContext;
 
@@ -14,7 +14,7 @@ use crate::CallContext;
 /// # Errors
 /// The server has forgotten the connection; another connection may answer.
 pub(super) async fn answer(
-    link: &Arc<Link>,
+    link: &Arc<ServerLink>,
     list: List,
     call: &Call,
     context: &CallContext,
@@ -47,14 +47,17 @@ pub(super) async fn answer(
     })
 }
 
-pub(super) async fn read_own(link: &Arc<Link>, list: List) -> Result<Vec<RawJson>, RequestError> {
+pub(super) async fn read_own(
+    link: &Arc<ServerLink>,
+    list: List,
+) -> Result<Vec<RawJson>, RequestError> {
     let room = AtomicUsize::new(MAX_BYTES);
     let mut items = pages(link, list, &room, None).await?.items;
     takes_in(link, list, &mut items);
     Ok(items)
 }
 
-fn takes_in(link: &Link, list: List, items: &mut [RawJson]) {
+fn takes_in(link: &ServerLink, list: List, items: &mut [RawJson]) {
     if list == List::Tools {
         link.learn_own_task_tools(items);
     }

@@ -11,7 +11,7 @@ use shoal_ports::{Call, PoolCatalog, RawObjectOrEmpty, shown};
 use shoal_protocol::{Era, Method, RawJson, RawObject, code};
 
 use super::error::RequestError;
-use super::link::Link;
+use super::link::ServerLink;
 use super::params;
 
 /// A server with more pages invents cursors.
@@ -131,7 +131,8 @@ pub(crate) struct Lists {
     undeclared: bool,
 }
 
-pub(crate) type Answers = FuturesUnordered<BoxFuture<'static, (List, Result<Pages, RequestError>)>>;
+pub(crate) type PendingLists =
+    FuturesUnordered<BoxFuture<'static, (List, Result<Pages, RequestError>)>>;
 
 pub(crate) struct Pages {
     pub(super) items: Vec<RawJson>,
@@ -140,7 +141,7 @@ pub(crate) struct Pages {
 }
 
 impl Lists {
-    pub(crate) fn of(link: &Link, known: Option<&PoolCatalog>) -> Self {
+    pub(crate) fn of(link: &ServerLink, known: Option<&PoolCatalog>) -> Self {
         let greeting = link.greeting();
         let capabilities = List::ALL.map(List::capability);
         let undeclared = !capabilities.iter().any(|name| greeting.declares(name));
@@ -165,7 +166,7 @@ impl Lists {
         lists
     }
 
-    pub(crate) fn ask(&mut self, link: &Arc<Link>, which: Which) -> Answers {
+    pub(crate) fn ask(&mut self, link: &Arc<ServerLink>, which: Which) -> PendingLists {
         let asked: Vec<List> = (List::ALL.into_iter())
             .filter(|list| which.has(*list) && self.is_offered(*list))
             .collect();
@@ -182,7 +183,11 @@ impl Lists {
         answers.collect()
     }
 
-    pub(crate) fn take(&mut self, link: &Link, (list, read): (List, Result<Pages, RequestError>)) {
+    pub(crate) fn take(
+        &mut self,
+        link: &ServerLink,
+        (list, read): (List, Result<Pages, RequestError>),
+    ) {
         let at = list as usize;
         self.pending.0[at] = false;
         (self.missing[at], self.remarks[at]) = (None, None);
@@ -248,7 +253,7 @@ impl Lists {
 /// Reads all pages of a list, and takes their bytes from `room`. A repeated page or cursor ends the
 /// list.
 pub(super) async fn pages(
-    link: &Arc<Link>,
+    link: &Arc<ServerLink>,
     list: List,
     room: &AtomicUsize,
     call: Option<&Call>,
@@ -311,7 +316,7 @@ pub(super) async fn pages(
     Ok(pages)
 }
 
-fn params(link: &Link, cursor: Option<RawJson>, call: Option<&Call>) -> Option<RawJson> {
+fn params(link: &ServerLink, cursor: Option<RawJson>, call: Option<&Call>) -> Option<RawJson> {
     let mut params = RawObject::default();
     if let Some(cursor) = cursor {
         params.set("cursor", cursor);

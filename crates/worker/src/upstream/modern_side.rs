@@ -16,10 +16,10 @@ use shoal_protocol::{ClientCapability, Era, Method, RawJson, RawObject, Revision
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::Connection;
+use super::connection::ServerConnection;
 use super::error::{RequestError, StartError};
 use super::launcher::Launcher;
-use super::link::Link;
+use super::link::ServerLink;
 use super::restart_delay::RestartDelay;
 use super::settings::EraChoice;
 
@@ -48,7 +48,7 @@ struct ModernSupport {
 }
 
 struct ModernConnection {
-    connection: Option<Arc<Connection>>,
+    connection: Option<Arc<ServerConnection>>,
     restart_delay: RestartDelay,
     not_before: Instant,
 }
@@ -140,7 +140,7 @@ impl ModernSide {
 
     /// Whether the server may have extensions that only the modern era has. A process speaks one era, and a
     /// useless second process may take resources from the first, so Shoal probes the first, once.
-    pub(crate) async fn may_have_more(&self, lead: &Arc<Link>) -> bool {
+    pub(crate) async fn may_have_more(&self, lead: &Arc<ServerLink>) -> bool {
         if self.launcher.settings.era != EraChoice::Auto || lead.greeting().era != Era::Legacy {
             return false;
         }
@@ -176,7 +176,7 @@ impl ModernSide {
         self.support.lock().has_switched
     }
 
-    pub(crate) async fn learn(&self, lead: &Link) -> bool {
+    pub(crate) async fn learn(&self, lead: &ServerLink) -> bool {
         let Ok(connection) = self.launcher.launch_modern().await else {
             return false;
         };
@@ -207,7 +207,7 @@ impl ModernSide {
     }
 
     /// Opens the modern connection, and records whether the server supports it.
-    pub(crate) async fn open(&self) -> Result<Arc<Connection>, StartError> {
+    pub(crate) async fn open(&self) -> Result<Arc<ServerConnection>, StartError> {
         let opened = self.launcher.launch_modern().await;
         let mut support = self.support.lock();
         match &opened {
@@ -220,7 +220,7 @@ impl ModernSide {
     pub(crate) async fn connection(
         &self,
         cancelled: &CancellationToken,
-    ) -> Result<Arc<Connection>, CallFailure> {
+    ) -> Result<Arc<ServerConnection>, CallFailure> {
         tokio::select! {
             biased;
             connection = self.start() => connection,
@@ -242,7 +242,7 @@ impl ModernSide {
             && !self.support.lock().absent
     }
 
-    async fn start(&self) -> Result<Arc<Connection>, CallFailure> {
+    async fn start(&self) -> Result<Arc<ServerConnection>, CallFailure> {
         let mut running = self.connection.lock().await;
         running
             .connection

@@ -6,8 +6,8 @@ use shoal_ports::{ListOwner, OwnLists as Told, PoolCatalog};
 use shoal_protocol::RawJson;
 use tokio::sync::watch;
 
-use super::connection::Connection;
-use super::link::Link;
+use super::connection::ServerConnection;
+use super::link::ServerLink;
 use super::list_call::read_own;
 use super::list_pace::ListPace;
 use super::lists::{List, Which};
@@ -15,19 +15,19 @@ use super::lists::{List, Which};
 type Digests = [u64; 4];
 
 #[derive(Default)]
-pub(crate) struct OwnLists {
+pub(crate) struct ServerOwnLists {
     told: watch::Sender<Told>,
     shared: watch::Sender<Digests>,
 }
 
 /// Withdrawn on drop.
 struct OwnerOf<'a> {
-    own: &'a OwnLists,
+    own: &'a ServerOwnLists,
     owner: ListOwner,
     told: [u64; 3],
 }
 
-impl OwnLists {
+impl ServerOwnLists {
     pub(crate) fn watch(&self) -> watch::Receiver<Told> {
         self.told.subscribe()
     }
@@ -38,7 +38,7 @@ impl OwnLists {
             .send_if_modified(|digests| std::mem::replace(digests, now) != now);
     }
 
-    pub(crate) fn follow(self: &Arc<Self>, connection: &Connection, owner: ListOwner) {
+    pub(crate) fn follow(self: &Arc<Self>, connection: &ServerConnection, owner: ListOwner) {
         let (own, link, over) = (self.clone(), connection.link.clone(), connection.over());
         // Ignores possibly missed changes: a broken stream is no reason to read every session's lists.
         let pace = ListPace::from_the_start(link.announced());
@@ -52,7 +52,7 @@ impl OwnLists {
 
     /// Follows a connection's lists. Reads announced lists before it reports them, because some announcements
     /// report no change.
-    async fn stay_with(&self, link: &Arc<Link>, mut pace: ListPace, owner: ListOwner) {
+    async fn stay_with(&self, link: &Arc<ServerLink>, mut pace: ListPace, owner: ListOwner) {
         let mut owner = OwnerOf {
             own: self,
             owner,
@@ -75,7 +75,7 @@ impl OwnLists {
     }
 }
 
-async fn read(link: &Arc<Link>, which: Which, known: &mut [Option<u64>; 4]) -> Which {
+async fn read(link: &Arc<ServerLink>, which: Which, known: &mut [Option<u64>; 4]) -> Which {
     let mut missing = Which::default();
     for list in List::ALL.into_iter().filter(|list| which.has(*list)) {
         match read_own(link, list).await {

@@ -17,11 +17,11 @@ const LONGEST_ELICITATION: usize = 1024;
 
 #[derive(Default)]
 pub(crate) struct PendingRequests {
-    state: Mutex<State>,
+    state: Mutex<PendingState>,
 }
 
 #[derive(Default)]
-struct State {
+struct PendingState {
     last_id: u64,
     open: BTreeMap<u64, PendingRequest>,
     /// Cancelled calls that could ask and whose end the server has not confirmed, with their session.
@@ -104,13 +104,13 @@ pub(crate) enum RequestOutcome {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum RequestOrigin {
     Common,
     Unrelated,
     Request(u64),
 }
 
-impl Origin {
+impl RequestOrigin {
     /// Whether request `id` may be answered on this stream. A server that answers elsewhere has confused its
     /// callers.
     pub(crate) fn may_answer(self, id: u64) -> bool {
@@ -263,8 +263,8 @@ impl PendingRequests {
         self.state.lock().call_of(id).is_some()
     }
 
-    pub(crate) fn is_of(&self, origin: Origin, request: u64) -> bool {
-        let Origin::Request(own) = origin else {
+    pub(crate) fn is_of(&self, origin: RequestOrigin, request: u64) -> bool {
+        let RequestOrigin::Request(own) = origin else {
             return false;
         };
         let state = self.state.lock();
@@ -394,7 +394,7 @@ impl PendingRequests {
     }
 }
 
-impl State {
+impl PendingState {
     fn call_of(&self, id: u64) -> Option<&PendingCall> {
         let request = self.open.get(&id)?;
         match request.of {

@@ -3,7 +3,7 @@ use std::time::Duration;
 use shoal_ports::Backoff;
 use tokio::time::Instant;
 
-use super::settings::Settings;
+use super::settings::UpstreamSettings;
 
 /// The longest pause for which calls wait.
 pub(crate) const SHORT_PAUSE: Duration = Duration::from_secs(1);
@@ -15,7 +15,7 @@ pub(crate) const STABLE: Duration = Duration::from_secs(10);
 pub(crate) struct RestartDelay(Backoff);
 
 impl RestartDelay {
-    pub(crate) fn of(settings: &Settings) -> Self {
+    pub(crate) fn of(settings: &UpstreamSettings) -> Self {
         Self::between(settings.restart_delay, settings.max_restart_delay)
     }
 

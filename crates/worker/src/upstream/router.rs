@@ -4,11 +4,11 @@ use shoal_protocol::{
     Request, RequestId, Response, RpcError, Spotted,
 };
 
-use super::binding::{Binding, Roots};
+use super::binding::{ConnectionBinding, Roots};
 use super::lines::{Line, Readable, readable};
-use super::link::Link;
+use super::link::ServerLink;
 use super::params;
-use super::pending::{Association, Origin, RequestOutcome, ServerRequest};
+use super::pending::{Association, RequestOrigin, RequestOutcome, ServerRequest};
 
 /// Maximum nesting of a message, as in later JSON readers.
 const MAX_DEPTH: usize = 128;
@@ -19,9 +19,9 @@ const TOOLS: usize = 0;
 const RESOURCES: usize = 1;
 const PROMPTS: usize = 2;
 
-impl Link {
+impl ServerLink {
     /// Processes one message without waiting.
-    pub(crate) fn receive(&self, line: Line, origin: Origin) {
+    pub(crate) fn receive(&self, line: Line, origin: RequestOrigin) {
         match line {
             Line::Whole(text) => self.read(readable(text), origin),
             Line::TooLong(ends) => {
@@ -32,7 +32,7 @@ impl Link {
         }
     }
 
-    pub(crate) fn read(&self, Readable { text, replaced }: Readable, origin: Origin) {
+    pub(crate) fn read(&self, Readable { text, replaced }: Readable, origin: RequestOrigin) {
         if text.iter().all(u8::is_ascii_whitespace) {
             return;
         }
@@ -62,7 +62,7 @@ impl Link {
     fn end_unreadable(
         &self,
         ends: &Ends,
-        origin: Origin,
+        origin: RequestOrigin,
         outcome: impl FnOnce() -> RequestOutcome,
     ) -> bool {
         match ends.spot() {
@@ -73,7 +73,7 @@ impl Link {
         }
     }
 
-    fn take(&self, message: Message, origin: Origin) {
+    fn take(&self, message: Message, origin: RequestOrigin) {
         match message {
             Message::Response(response) => self.take_response(response, origin),
             Message::Notification(notification) => self.take_notification(notification, origin),
@@ -81,7 +81,7 @@ impl Link {
         }
     }
 
-    fn take_response(&self, Response { id, outcome }: Response, origin: Origin) {
+    fn take_response(&self, Response { id, outcome }: Response, origin: RequestOrigin) {
         let number = id.number_as_answered();
         if let Some(elsewhere) = number.filter(|number| !origin.may_answer(*number)) {
             self.complain(
@@ -97,7 +97,11 @@ impl Link {
         }
     }
 
-    fn take_notification(&self, Notification { method, params }: Notification, origin: Origin) {
+    fn take_notification(
+        &self,
+        Notification { method, params }: Notification,
+        origin: RequestOrigin,
+    ) {
         match method {
             Method::Progress => self.take_progress(params, origin),
             Method::LogMessage => {
@@ -128,13 +132,13 @@ impl Link {
         &self,
         method: Method,
         params: Option<RawJson>,
-        origin: Origin,
+        origin: RequestOrigin,
         shared: Association,
     ) {
         let association = match (origin, self.binding()) {
-            (Origin::Request(id), _) => Association::Call(id),
-            (_, Binding::Session { .. }) => Association::NewestCall,
-            (_, Binding::Shared { .. }) => shared,
+            (RequestOrigin::Request(id), _) => Association::Call(id),
+            (_, ConnectionBinding::Session { .. }) => Association::NewestCall,
+            (_, ConnectionBinding::Shared { .. }) => shared,
         };
         let named = method.clone();
         if !self.pending.tell(method, params, association) {
@@ -143,18 +147,18 @@ impl Link {
     }
 
     /// Reports a finished URL elicitation to the client that was asked; its id must not reach another client.
-    fn take_completion(&self, params: Option<RawJson>, origin: Origin) {
+    fn take_completion(&self, params: Option<RawJson>, origin: RequestOrigin) {
         let otherwise = match (origin, self.binding()) {
-            (Origin::Request(id), _) => Some(Association::Call(id)),
-            (_, Binding::Session { .. }) => Some(Association::NewestCall),
-            (_, Binding::Shared { .. }) => None,
+            (RequestOrigin::Request(id), _) => Some(Association::Call(id)),
+            (_, ConnectionBinding::Session { .. }) => Some(Association::NewestCall),
+            (_, ConnectionBinding::Shared { .. }) => None,
         };
         if !self.pending.complete_elicitation(params, otherwise) {
             tracing::debug!(target: "shoal::upstream", server = self.name(), "the end of an elicitation belongs to no call");
         }
     }
 
-    fn take_progress(&self, params: Option<RawJson>, origin: Origin) {
+    fn take_progress(&self, params: Option<RawJson>, origin: RequestOrigin) {
         let Some(params) = params else { return };
         let token = RawObject::of(&params).and_then(|params| params.get(PROGRESS_TOKEN));
         let id = token.and_then(|token| token.read().ok());
@@ -165,7 +169,7 @@ impl Link {
         }
     }
 
-    fn take_cancellation(&self, params: Option<RawJson>, origin: Origin) {
+    fn take_cancellation(&self, params: Option<RawJson>, origin: RequestOrigin) {
         let params = params.as_ref().and_then(RawObject::of);
         let id = params.and_then(|params| params.get("requestId"));
         let Some(id) = id.and_then(|id| RequestId::from_json(&id).ok()) else {
@@ -182,7 +186,7 @@ impl Link {
         }
     }
 
-    fn take_request(&self, Request { id, method, params }: Request, origin: Origin) {
+    fn take_request(&self, Request { id, method, params }: Request, origin: RequestOrigin) {
         if self.greeting().era == Era::Modern {
             // A modern server must not send requests, and Shoal must not answer them (2026-07-28).
             self.complain("a modern server sent a request", method.as_str().as_bytes());
@@ -206,25 +210,25 @@ impl Link {
     /// Routes a server's question to a client. The protocol does not name the question's call, so
     /// the stream or a single call must make the call certain: one user's answer must not reach
     /// another.
-    fn take_question(&self, question: ServerRequest, origin: Origin) {
+    fn take_question(&self, question: ServerRequest, origin: RequestOrigin) {
         if question.method == Method::RootsList && self.concerns_no_client(origin) {
             let none = RawJson::from_static(r#"{"roots":[]}"#);
             return self.try_answer(shoal_protocol::response(&question.id, &none));
         }
         let association = match (self.binding(), origin) {
-            (Binding::Shared { roots, .. }, _)
+            (ConnectionBinding::Shared { roots, .. }, _)
                 if question.method == Method::RootsList && *roots == Roots::None =>
             {
                 return self.refuse(&question);
             }
-            (_, Origin::Request(id)) => Association::Call(id),
-            (Binding::Shared { roots, .. }, _)
+            (_, RequestOrigin::Request(id)) => Association::Call(id),
+            (ConnectionBinding::Shared { roots, .. }, _)
                 if question.method == Method::RootsList && *roots == Roots::OfTheOwner =>
             {
                 Association::NewestCall
             }
-            (Binding::Shared { .. }, _) => Association::OnlyCall,
-            (Binding::Session { .. }, _) => Association::NewestCall,
+            (ConnectionBinding::Shared { .. }, _) => Association::OnlyCall,
+            (ConnectionBinding::Session { .. }, _) => Association::NewestCall,
         };
         if let Err(question) = self.pending.ask(question, association) {
             self.refuse(&question);
@@ -233,13 +237,13 @@ impl Link {
 
     /// Whether a request for roots concerns Shoal's own request, for example a list. Some servers answer such
     /// a request only after they have the roots.
-    fn concerns_no_client(&self, origin: Origin) -> bool {
+    fn concerns_no_client(&self, origin: RequestOrigin) -> bool {
         if !self.binding().declares_roots() {
             return false;
         }
         match (self.binding(), origin) {
-            (_, Origin::Request(id)) => !self.pending.is_call(id),
-            (Binding::Shared { roots, .. }, _) if *roots != Roots::OfTheOwner => {
+            (_, RequestOrigin::Request(id)) => !self.pending.is_call(id),
+            (ConnectionBinding::Shared { roots, .. }, _) if *roots != Roots::OfTheOwner => {
                 !self.pending.has_calls()
             }
             _ => false,
@@ -250,7 +254,7 @@ impl Link {
     /// call.
     pub(crate) fn return_question(&self, question: ServerRequest) {
         match question.method == Method::RootsList && self.binding().gives_roots_early() {
-            true => self.take_question(question, Origin::Common),
+            true => self.take_question(question, RequestOrigin::Common),
             false => self.refuse(&question),
         }
     }

@@ -10,7 +10,7 @@ use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
 
 use super::carry::carry;
-use super::connection::Connection;
+use super::connection::ServerConnection;
 use super::error::RequestError;
 use super::launcher::Launcher;
 use super::modern_side::ModernSide;
@@ -119,7 +119,7 @@ impl Server {
     pub(crate) async fn subscribe(
         &self,
         uri: &str,
-        connection: Option<Arc<Connection>>,
+        connection: Option<Arc<ServerConnection>>,
     ) -> Result<(), RpcError> {
         if self.launcher.settings.lists == ListScope::Principal {
             // The server has only callers' sessions, and a subscription names no caller.

@@ -18,7 +18,7 @@ use shoal_protocol::{Era, Method, Outcome, RawJson, RawObject, RpcError};
 
 pub(crate) use self::cancelling::ServerTask;
 use self::waiting::Waiting;
-use super::link::{Link, RequestHandle};
+use super::link::{RequestHandle, ServerLink};
 use super::params;
 use super::pending::RequestOutcome;
 use crate::CallContext;
@@ -27,7 +27,7 @@ const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
 pub(crate) async fn run(
     handle: &mut RequestHandle,
-    link: &Arc<Link>,
+    link: &Arc<ServerLink>,
     (call, params): (&Call, Option<RawJson>),
     context: &CallContext,
     task: &mut ServerTask<'_>,
@@ -49,7 +49,7 @@ pub(crate) async fn run(
 /// report progress between requests about the task.
 async fn follow(
     handle: &mut RequestHandle,
-    link: &Arc<Link>,
+    link: &Arc<ServerLink>,
     (call, params): (&Call, Option<RawJson>),
     task: &mut ServerTask<'_>,
 ) -> RequestOutcome {
@@ -93,7 +93,7 @@ fn nameless() -> RpcError {
 }
 
 async fn ask(
-    link: &Arc<Link>,
+    link: &Arc<ServerLink>,
     call: &Call,
     (method, id): (Method, RawJson),
     mut asked: RawObject,

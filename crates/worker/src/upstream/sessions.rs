@@ -16,12 +16,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::pooled::{PooledSession, SessionConnection, UsageGuard, spare, starting};
-use super::binding::{Binding, extensions_of};
-use super::connection::Connection;
+use super::binding::{ConnectionBinding, extensions_of};
+use super::connection::ServerConnection;
 use super::error::{Denied, StartError};
 use super::launcher::Launcher;
 use crate::CallContext;
-use crate::backend::Patience;
+use crate::backend::BackendPatience;
 
 const BUSY: &str = "every session that this server has room for is in use, or another principal's and no larger share, or half of them are being opened for this principal";
 
@@ -68,7 +68,7 @@ impl SessionOwner {
     }
 }
 
-pub(crate) struct Sessions {
+pub(crate) struct ServerSessions {
     launcher: Arc<Launcher>,
     limit: usize,
     idle: Duration,
@@ -78,7 +78,7 @@ pub(crate) struct Sessions {
 
 /// The idle time starts when the lease is dropped.
 pub(crate) struct SessionLease {
-    pub(crate) connection: Arc<Connection>,
+    pub(crate) connection: Arc<ServerConnection>,
     key: FailureKey,
     usage: UsageGuard,
 }
@@ -115,7 +115,7 @@ impl From<NotHeld> for Result<CallOutcome, CallFailure> {
     }
 }
 
-impl Sessions {
+impl ServerSessions {
     pub(crate) fn new(launcher: Arc<Launcher>) -> Self {
         Self {
             limit: launcher.settings.sessions,
@@ -237,10 +237,10 @@ impl Sessions {
 
     /// How long a call waits for room: for a process until its deadline, for a server at a URL as
     /// long as in a queue, because another server may take the call.
-    fn patience(&self) -> Patience<'static> {
+    fn patience(&self) -> BackendPatience<'static> {
         match self.launcher.transport.has_servers_of_their_own() {
-            true => Patience::OfCall,
-            false => Patience::OfPool(BUSY),
+            true => BackendPatience::OfCall,
+            false => BackendPatience::OfPool(BUSY),
         }
     }
 
@@ -284,14 +284,16 @@ impl Sessions {
         owner: &SessionOwner,
         caller: &Arc<Caller>,
         key: &FailureKey,
-    ) -> Result<Arc<Connection>, NotHeld> {
+    ) -> Result<Arc<ServerConnection>, NotHeld> {
         let mut opened = self.turn(session, key).await?;
         if let Some(connection) = &opened.connection {
             return Ok(connection.clone());
         }
         opened.began = Instant::now();
         let binding = match owner {
-            SessionOwner::Session(_) | SessionOwner::Call(_) => Binding::session_of(caller),
+            SessionOwner::Session(_) | SessionOwner::Call(_) => {
+                ConnectionBinding::session_of(caller)
+            }
             SessionOwner::Principal(..) => self.launcher.settings.shared.for_principal_of(caller),
         };
         let launched = self.launcher.launch(&binding).await;

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_ports::ListScope;
 
-use super::binding::Binding;
+use super::binding::ConnectionBinding;
 
 /// Era in which Shoal speaks to a server.
 // Only the legacy era has requests from servers to clients, and only the modern era has `InputRequiredResult`. Shoal calls
@@ -25,9 +25,9 @@ pub enum EraChoice {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Settings {
+pub(crate) struct UpstreamSettings {
     pub(crate) era: EraChoice,
-    pub(crate) shared: Binding,
+    pub(crate) shared: ConnectionBinding,
     pub(crate) sessions_have_own: bool,
     pub(crate) sessions: usize,
     pub(crate) session_idle: Duration,

@@ -9,16 +9,16 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::error::RequestError;
-use super::link::{Link, RequestHandle};
+use super::link::{RequestHandle, ServerLink};
 use super::pending::RequestOutcome;
-use super::subscriptions::Subscriptions;
+use super::subscriptions::ServerSubscriptions;
 
 const CAUGHT_UP: usize = 16;
 const REOPEN: Duration = Duration::from_secs(1);
 
 pub(crate) async fn keep(
-    link: Arc<Link>,
-    subscriptions: Arc<Subscriptions>,
+    link: Arc<ServerLink>,
+    subscriptions: Arc<ServerSubscriptions>,
     ended: CancellationToken,
 ) {
     let wanted = subscriptions.wanted();
@@ -37,7 +37,7 @@ pub(crate) async fn keep(
     }
 }
 
-async fn keep_legacy(link: &Arc<Link>, mut wanted: watch::Receiver<BTreeSet<String>>) {
+async fn keep_legacy(link: &Arc<ServerLink>, mut wanted: watch::Receiver<BTreeSet<String>>) {
     loop {
         let target = wanted.borrow_and_update().clone();
         let applied = link.subscribed();
@@ -59,7 +59,11 @@ async fn keep_legacy(link: &Arc<Link>, mut wanted: watch::Receiver<BTreeSet<Stri
 
 /// Subscribes on a new connection too, because some servers report a change only in the session that caused
 /// it. Skips resources that `lead` could not watch, because they may be visible only to this caller.
-pub(crate) async fn catch_up(link: &Arc<Link>, lead: &Link, subscriptions: &Subscriptions) {
+pub(crate) async fn catch_up(
+    link: &Arc<ServerLink>,
+    lead: &ServerLink,
+    subscriptions: &ServerSubscriptions,
+) {
     if subscriptions.is_empty() || !link.greeting().offers("resources", "subscribe") {
         return;
     }
@@ -71,7 +75,7 @@ pub(crate) async fn catch_up(link: &Arc<Link>, lead: &Link, subscriptions: &Subs
     futures::future::join_all(subscribing).await;
 }
 
-pub(crate) async fn subscribe(link: &Arc<Link>, uri: &str) -> Result<(), RequestError> {
+pub(crate) async fn subscribe(link: &Arc<ServerLink>, uri: &str) -> Result<(), RequestError> {
     let params = Some(uri_params(uri));
     link.request(Method::ResourcesSubscribe, params).await?;
     link.set_subscribed(uri, true);
@@ -84,7 +88,7 @@ fn uri_params(uri: &str) -> RawJson {
     params.to_json()
 }
 
-async fn keep_modern(link: &Arc<Link>, mut wanted: watch::Receiver<BTreeSet<String>>) {
+async fn keep_modern(link: &Arc<ServerLink>, mut wanted: watch::Receiver<BTreeSet<String>>) {
     let mut outdated: Option<RequestHandle> = None;
     loop {
         let uris = wanted.borrow_and_update().clone();
@@ -119,7 +123,7 @@ async fn keep_modern(link: &Arc<Link>, mut wanted: watch::Receiver<BTreeSet<Stri
     }
 }
 
-fn listen_params(link: &Link, uris: &BTreeSet<String>) -> RawJson {
+fn listen_params(link: &ServerLink, uris: &BTreeSet<String>) -> RawJson {
     let yes = RawJson::from_static("true");
     let mut filter = RawObject::default();
     for kind in [

@@ -16,18 +16,18 @@ const BACKLOG: usize = 1024;
 /// of each.
 const AS_ONE: Duration = Duration::from_millis(50);
 
-pub(crate) struct Subscriptions {
+pub(crate) struct ServerSubscriptions {
     uris: watch::Sender<BTreeSet<String>>,
     updates: broadcast::Sender<ResourceUpdated>,
-    told: Mutex<HashMap<String, Told>>,
+    told: Mutex<HashMap<String, ToldUpdate>>,
 }
 
-struct Told {
+struct ToldUpdate {
     at: Instant,
     next: Option<RawJson>,
 }
 
-impl Subscriptions {
+impl ServerSubscriptions {
     pub(crate) fn new() -> Self {
         Self {
             uris: watch::Sender::new(BTreeSet::new()),
@@ -84,7 +84,7 @@ impl Subscriptions {
                 }
             }
             _ => {
-                let last = Told {
+                let last = ToldUpdate {
                     at: now,
                     next: None,
                 };

@@ -10,10 +10,10 @@ use shoal_protocol::RawJson;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-use super::connection::Connection;
+use super::connection::ServerConnection;
 use super::error::{RequestError, StartError};
 use super::launcher::Launcher;
-use super::link::Link;
+use super::link::ServerLink;
 use super::list_pace::ListPace;
 use super::lists::{List, Lists, Which};
 use super::modern_side::ModernSide;
@@ -30,7 +30,7 @@ const SOON: Duration = Duration::from_secs(1);
 const ANY: &str = r#"{"tools":{},"resources":{},"prompts":{},"completions":{}}"#;
 
 pub(crate) trait Lead: Send + Sync + 'static {
-    fn joins(&self, connection: &Arc<Connection>);
+    fn joins(&self, connection: &Arc<ServerConnection>);
 
     /// The connection ended or could not be opened. Calls wait about `pause`. Returns whether no other connection can
     /// take them meanwhile.
@@ -42,7 +42,7 @@ pub(crate) trait Lead: Send + Sync + 'static {
     }
 
     /// The lead accepts no further calls, and retires after its last one.
-    fn retires(&self, _connection: &Arc<Connection>) {}
+    fn retires(&self, _connection: &Arc<ServerConnection>) {}
 
     fn wanted(&self) -> BoxFuture<'_, ()>;
 }
@@ -299,7 +299,11 @@ impl Supervisor {
         End::Retired
     }
 
-    async fn stay_without_lists(&mut self, connection: &Arc<Connection>, lists: Lists) -> End {
+    async fn stay_without_lists(
+        &mut self,
+        connection: &Arc<ServerConnection>,
+        lists: Lists,
+    ) -> End {
         let mut catalog = lists.catalog;
         catalog.headers.clone_from(&self.launcher.settings.headers);
         catalog.lists = ListScope::Principal;
@@ -325,7 +329,7 @@ impl Supervisor {
         });
     }
 
-    async fn of_no_use(&self, connection: &Connection, lists: &Lists) -> Option<End> {
+    async fn of_no_use(&self, connection: &ServerConnection, lists: &Lists) -> Option<End> {
         let link = &connection.link;
         let ended = link.pending.ended().or_else(|| link.lost());
         let error = match ended {
@@ -342,7 +346,7 @@ impl Supervisor {
         ))
     }
 
-    fn ended(&self, connection: &Connection) -> End {
+    fn ended(&self, connection: &ServerConnection) -> End {
         if connection.is_retired() {
             return End::Retired;
         }
@@ -354,7 +358,7 @@ impl Supervisor {
         End::Over(reason)
     }
 
-    fn publish(&mut self, link: &Link, lists: &mut Lists) -> bool {
+    fn publish(&mut self, link: &ServerLink, lists: &mut Lists) -> bool {
         self.tell_of(link, lists);
         let catalog = &mut lists.catalog;
         let era = link.greeting().era;
@@ -388,7 +392,7 @@ impl Supervisor {
     }
 
     /// Logs each problem with the lists once, and its end.
-    fn tell_of(&mut self, link: &Link, lists: &Lists) {
+    fn tell_of(&mut self, link: &ServerLink, lists: &Lists) {
         let wrong: BTreeSet<String> = lists.wrong().collect();
         for what in wrong.difference(&self.told) {
             tracing::warn!(target: "shoal::upstream", server = link.name(), "{what}");

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use shoal_ports::TokenFault;
 use tokio::time::Instant;
 
-use super::{ClaimRules, Told, Verified};
+use super::{BindingSource, ClaimRules, Verified};
 use crate::config::Issuer;
 use crate::oauth::scopes::Scopes;
 
@@ -37,7 +37,7 @@ fn sound() -> Value {
 fn read(claims: &Value) -> Result<Verified, TokenFault> {
     rules(false).read_at(
         claims.to_string().as_bytes(),
-        Told::ByToken,
+        BindingSource::ByToken,
         Duration::from_secs(NOW),
     )
 }
@@ -49,7 +49,11 @@ fn a_sound_token_names_its_principal_and_scopes() {
     assert!(verified.grant.has("a") && verified.grant.has("b") && !verified.grant.has("a b"));
     assert_eq!(verified.binding, None);
     let text = sound().to_string();
-    let several = rules(true).read_at(text.as_bytes(), Told::ByToken, Duration::from_secs(NOW));
+    let several = rules(true).read_at(
+        text.as_bytes(),
+        BindingSource::ByToken,
+        Duration::from_secs(NOW),
+    );
     let several = several.unwrap().principal;
     assert_eq!(several.as_str(), "https://id.example.com#alice");
 }
@@ -117,7 +121,7 @@ fn a_token_ends_within_a_second_where_that_begins_within_one() {
     claims["exp"] = json!(NOW - 58);
     let read = |claims: &Value| {
         let text = claims.to_string();
-        rules(false).read_at(text.as_bytes(), Told::ByToken, now)
+        rules(false).read_at(text.as_bytes(), BindingSource::ByToken, now)
     };
     let before = Instant::now();
     let until = read(&claims).unwrap().grant.until.unwrap();
@@ -134,7 +138,7 @@ fn what_the_issuer_itself_tells_need_not_be_repeated() {
     claims.as_object_mut().unwrap().remove("iss");
     let told = rules(false).read_at(
         claims.to_string().as_bytes(),
-        Told::ByIssuer,
+        BindingSource::ByIssuer,
         Duration::from_secs(NOW),
     );
     let grant = told.unwrap().grant;
@@ -144,7 +148,7 @@ fn what_the_issuer_itself_tells_need_not_be_repeated() {
     claims["iss"] = json!("https://other.example.com");
     let told = rules(false).read_at(
         claims.to_string().as_bytes(),
-        Told::ByIssuer,
+        BindingSource::ByIssuer,
         Duration::from_secs(NOW),
     );
     assert_eq!(told.err(), Some(TokenFault::Issuer));

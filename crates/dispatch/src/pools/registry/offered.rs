@@ -10,7 +10,7 @@ use super::listed::Listed;
 use crate::catalog::{Audience, Catalog, Keepers, Pool};
 use crate::config::Config;
 use crate::own::OwnPools;
-use crate::pools::{Fleet, Member, PoolView, View, affinity};
+use crate::pools::{PoolMember, PoolView, View, WorkerFleet, affinity};
 
 const UNNAMED: &str =
     "this node's configuration does not name the pool (catalog.unnamed_pools = false)";
@@ -34,7 +34,7 @@ impl Registry {
                 .catalog
                 .as_ref()
                 .and_then(|catalog| self.pools.get(&said.pool)?.versions.tools(catalog));
-            let member = Arc::new(Member {
+            let member = Arc::new(PoolMember {
                 id: id.clone(),
                 pool: said.pool.clone(),
                 worker: registered.worker.clone(),
@@ -66,7 +66,7 @@ impl Registry {
             headers: self.headers(),
             own: own.numbers(),
         };
-        let fleet = Fleet {
+        let fleet = WorkerFleet {
             pools,
             settings: Arc::clone(&self.settings),
             own,

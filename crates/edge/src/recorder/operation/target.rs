@@ -4,15 +4,15 @@ use shoal_telemetry::metrics::{NameKind, OTHER, metrics};
 use shoal_telemetry::trace::{Attributes, attributes as key, names};
 
 use crate::measure;
-use crate::recorder::came::Came;
+use crate::recorder::came::MessageArrival;
 
-pub(super) enum Target {
+pub(super) enum OperationTarget {
     Tool(String),
     Prompt(String),
     Resource(String),
 }
 
-impl Target {
+impl OperationTarget {
     pub(super) fn of(method: &Method, params: Option<&RawJson>) -> Option<Self> {
         let wrap = match method {
             Method::ToolsCall => Self::Tool,
@@ -32,10 +32,10 @@ impl Target {
 }
 
 /// A span's name contains only names that the catalog knows, because a client can make up names.
-pub(super) fn name(method: &Method, target: Option<&Target>) -> String {
+pub(super) fn name(method: &Method, target: Option<&OperationTarget>) -> String {
     let kind = match (method, target) {
         (Method::Other(_), _) => return OTHER.to_owned(),
-        (_, Some(Target::Tool(_))) => NameKind::Tool,
+        (_, Some(OperationTarget::Tool(_))) => NameKind::Tool,
         _ => NameKind::Prompt,
     };
     let known = named(target).filter(|name| metrics().known.has(kind, name));
@@ -43,17 +43,17 @@ pub(super) fn name(method: &Method, target: Option<&Target>) -> String {
 }
 
 /// Resources are too many for span names.
-pub(super) fn named(target: Option<&Target>) -> Option<&str> {
+pub(super) fn named(target: Option<&OperationTarget>) -> Option<&str> {
     match target? {
-        Target::Tool(name) | Target::Prompt(name) => Some(name),
-        Target::Resource(_) => None,
+        OperationTarget::Tool(name) | OperationTarget::Prompt(name) => Some(name),
+        OperationTarget::Resource(_) => None,
     }
 }
 
 pub(super) fn describe(
     set: &mut Attributes,
-    came: &Came<'_>,
-    target: Option<&Target>,
+    came: &MessageArrival<'_>,
+    target: Option<&OperationTarget>,
     revision: Option<&str>,
 ) {
     let id = came.id.map(ToString::to_string);
@@ -64,14 +64,14 @@ pub(super) fn describe(
         .set_some(key::JSONRPC_REQUEST_ID, id);
     measure::set_connection(set, came.head);
     match target {
-        Some(Target::Tool(name)) => {
+        Some(OperationTarget::Tool(name)) => {
             set.set(key::GEN_AI_TOOL_NAME, name)
                 .set(key::GEN_AI_OPERATION_NAME, "execute_tool");
         }
-        Some(Target::Prompt(name)) => {
+        Some(OperationTarget::Prompt(name)) => {
             set.set(key::GEN_AI_PROMPT_NAME, name);
         }
-        Some(Target::Resource(uri)) => {
+        Some(OperationTarget::Resource(uri)) => {
             set.set(key::MCP_RESOURCE_URI, uri);
         }
         None => {}

@@ -3,7 +3,7 @@ use std::time::Duration;
 use shoal_ports::quantile;
 use shoal_telemetry::metrics::{NameKind, metrics};
 
-use super::super::Ended;
+use super::super::MessageOutcome;
 use super::{MOST, STEPS, Tools, WINDOWS};
 
 const TOOK: Duration = Duration::from_millis(3);
@@ -14,9 +14,9 @@ fn calls_are_told_by_tool_until_their_window_is_forgotten() {
         .known
         .add(NameKind::Tool, ["tools-add", "tools-idle"]);
     let tools = Tools::default();
-    tools.count("tools-add", Ended::Ok, TOOK);
-    tools.count("tools-add", Ended::Rejected, TOOK);
-    tools.count("tools-add", Ended::Cancelled, TOOK);
+    tools.count("tools-add", MessageOutcome::Ok, TOOK);
+    tools.count("tools-add", MessageOutcome::Rejected, TOOK);
+    tools.count("tools-add", MessageOutcome::Cancelled, TOOK);
     let recent = tools.recent("tools-add");
     assert_eq!((recent.outcomes.ok, recent.outcomes.total()), (1, 3));
     assert!((2_200..=3_300).contains(&quantile(&recent.latency, 0.95).unwrap()));
@@ -32,7 +32,7 @@ fn calls_are_told_by_tool_until_their_window_is_forgotten() {
 
     for _ in 0..STEPS * (WINDOWS - 1) {
         tools.end_step();
-        tools.count("tools-idle", Ended::Failed, TOOK);
+        tools.count("tools-idle", MessageOutcome::Failed, TOOK);
     }
     assert_eq!(tools.recent("tools-add").outcomes.total(), 3);
     for _ in 0..STEPS {
@@ -47,7 +47,7 @@ fn calls_are_told_by_tool_until_their_window_is_forgotten() {
 fn names_that_clients_make_up_take_no_place() {
     let tools = Tools::default();
     for number in 0..MOST * 2 {
-        tools.count(&format!("made-up-{number}"), Ended::Rejected, TOOK);
+        tools.count(&format!("made-up-{number}"), MessageOutcome::Rejected, TOOK);
     }
     assert_eq!(tools.recent("made-up-1").outcomes.total(), 0);
     let names: Vec<String> = (0..MOST + 50)
@@ -55,8 +55,8 @@ fn names_that_clients_make_up_take_no_place() {
         .collect();
     metrics().known.add(NameKind::Tool, &names);
     for name in &names {
-        tools.count(name, Ended::Ok, TOOK);
-        tools.count(name, Ended::Ok, TOOK);
+        tools.count(name, MessageOutcome::Ok, TOOK);
+        tools.count(name, MessageOutcome::Ok, TOOK);
     }
     let counted = names.iter().map(|name| tools.recent(name));
     let [counted, untold] =

@@ -13,9 +13,9 @@ use shoal_cluster::Fleet;
 use shoal_ports::{CallId, InspectError, NodeId, SessionId, shown};
 
 use super::super::{answer, refuse};
-use super::asked::Asked;
+use super::asked::ListQuery;
 use super::connect::{self, ClientEndpoint};
-use super::guard::{By, Guard, around_api};
+use super::guard::{By, OperatorGuard, around_api};
 use super::tools::{self, OperatorCalls};
 
 const LONGEST_ID: usize = 128;
@@ -33,7 +33,7 @@ pub(super) fn router(
     fleet: Arc<Fleet>,
     operator: OperatorCalls,
     endpoint: ClientEndpoint,
-    guard: &Arc<Guard>,
+    guard: &Arc<OperatorGuard>,
 ) -> Router {
     let tools = tools::router(fleet.clone(), operator);
     Router::new()
@@ -59,7 +59,7 @@ async fn overview(State(fleet): State<Arc<Fleet>>) -> Response {
     answer(StatusCode::OK, &fleet.overview().await)
 }
 
-async fn sessions(State(fleet): State<Arc<Fleet>>, Query(asked): Query<Asked>) -> Response {
+async fn sessions(State(fleet): State<Arc<Fleet>>, Query(asked): Query<ListQuery>) -> Response {
     if let Some(refusal) = asked.refusal() {
         return refusal;
     }
@@ -77,11 +77,11 @@ async fn session(State(fleet): State<Arc<Fleet>>, Path(id): Path<String>) -> Res
     }
 }
 
-async fn calls(State(fleet): State<Arc<Fleet>>, Query(asked): Query<Asked>) -> Response {
+async fn calls(State(fleet): State<Arc<Fleet>>, Query(asked): Query<ListQuery>) -> Response {
     answer(StatusCode::OK, &fleet.calls(asked.limit()).await)
 }
 
-async fn errors(State(fleet): State<Arc<Fleet>>, Query(asked): Query<Asked>) -> Response {
+async fn errors(State(fleet): State<Arc<Fleet>>, Query(asked): Query<ListQuery>) -> Response {
     answer(StatusCode::OK, &fleet.errors(asked.limit()).await)
 }
 

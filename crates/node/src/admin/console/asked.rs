@@ -9,13 +9,13 @@ const MOST: usize = 500;
 const LONGEST_FILTER: usize = 128;
 
 #[derive(Deserialize)]
-pub(super) struct Asked {
+pub(super) struct ListQuery {
     #[serde(default)]
     pub(super) filter: String,
     limit: Option<usize>,
 }
 
-impl Asked {
+impl ListQuery {
     pub(super) fn refusal(&self) -> Option<Response> {
         let reason = || format!("a filter has at most {LONGEST_FILTER} characters");
         let fits = self.filter.chars().count() <= LONGEST_FILTER;

@@ -22,7 +22,7 @@ pub struct ClientEndpoint {
 }
 
 #[derive(Serialize)]
-struct Shown {
+struct ConnectPage {
     url: Option<String>,
     credential: Credential,
     clients: Vec<ClientSetup>,
@@ -39,7 +39,7 @@ impl ClientEndpoint {
     }
 
     /// For a browser that reached this process under the name `host`.
-    fn shown(&self, host: Option<&str>) -> Shown {
+    fn shown(&self, host: Option<&str>) -> ConnectPage {
         let url = self.url.as_deref().map(|url| reachable(url, host));
         let credential = match self.mode {
             AuthMode::None => Credential::None,
@@ -47,7 +47,7 @@ impl ClientEndpoint {
             AuthMode::OAuth => Credential::Login,
         };
         let clients = setups(url.as_deref().unwrap_or(PLACEHOLDER), credential);
-        Shown {
+        ConnectPage {
             url,
             credential,
             clients,

@@ -22,7 +22,7 @@ const POLICY: HeaderValue = HeaderValue::from_static(
      frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 );
 
-pub(super) struct Guard {
+pub(super) struct OperatorGuard {
     /// By the token's hash, so that the time of a lookup reveals nothing about the tokens.
     operators: HashMap<TokenHash, By>,
     on_this_machine: bool,
@@ -43,7 +43,7 @@ impl By {
     }
 }
 
-impl Guard {
+impl OperatorGuard {
     pub(super) fn new(token: Option<Secret>, named: &[Operator], on_this_machine: bool) -> Self {
         let token = token.map(|token| TokenHash::of(token.expose()));
         let token = token.map(|token| (token, By::operator("the admin token")));
@@ -92,7 +92,7 @@ fn tell(by: Option<&By>, method: &Method, path: &str, status: StatusCode) {
 }
 
 pub(super) async fn around_all(
-    State(guard): State<Arc<Guard>>,
+    State(guard): State<Arc<OperatorGuard>>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -127,7 +127,7 @@ pub(super) async fn around_all(
 
 /// Requires a token, if any is configured, and [`ACTION`] for changes. Audits changes and refusals.
 pub(super) async fn around_api(
-    State(guard): State<Arc<Guard>>,
+    State(guard): State<Arc<OperatorGuard>>,
     request: Request,
     next: Next,
 ) -> Response {

@@ -11,7 +11,7 @@ use shoal_cluster::{Fleet, ToolsSeen};
 use shoal_ports::shown;
 
 use super::super::{answer, refuse};
-use super::asked::Asked;
+use super::asked::ListQuery;
 use super::call::{OperatorEdge, ToolCall};
 use super::guard::By;
 
@@ -28,7 +28,7 @@ struct ToolRoutes {
 }
 
 #[derive(Serialize)]
-struct Listed {
+struct ToolsPage {
     #[serde(flatten)]
     tools: ToolsSeen,
     calls_off: Option<&'static str>,
@@ -43,11 +43,11 @@ pub(super) fn router(fleet: Arc<Fleet>, calls: OperatorCalls) -> Router {
         .with_state(Arc::new(ToolRoutes { fleet, calls }))
 }
 
-async fn list(State(tools): State<Arc<ToolRoutes>>, Query(asked): Query<Asked>) -> Response {
+async fn list(State(tools): State<Arc<ToolRoutes>>, Query(asked): Query<ListQuery>) -> Response {
     if let Some(refusal) = asked.refusal() {
         return refusal;
     }
-    let listed = Listed {
+    let listed = ToolsPage {
         tools: tools.fleet.tools(&asked.filter, asked.limit()).await,
         calls_off: tools.calls.as_ref().err().copied(),
     };

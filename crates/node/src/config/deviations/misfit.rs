@@ -4,7 +4,7 @@ use serde_json::Value as Schema;
 use toml::Value;
 
 use super::super::reference::{choices, is_table, variants};
-use super::super::setting_path::{SettingPath, Step};
+use super::super::setting_path::{PathStep, SettingPath};
 use super::super::{holds_secrets, listen_address};
 use super::suggestions::nearest;
 
@@ -138,7 +138,7 @@ fn advise(schema: &Schema, value: &Value, kind: Kind, path: &SettingPath) -> Str
             format!("{found} stands where a list is needed: put it in brackets, [\"…\"]")
         }
         (Kind::List, _) => format!("{found} stands where a list is needed, in brackets"),
-        (Kind::Table, _) if matches!(path.0.last(), Some(Step::Index(_))) => {
+        (Kind::Table, _) if matches!(path.0.last(), Some(PathStep::Index(_))) => {
             let names = super::keys(schema).join(", ");
             format!("{found} stands where a table is needed, in braces, with {names}")
         }

@@ -60,7 +60,7 @@ const PER_PRINCIPAL: &str = "For each principal: ";
 
 /// Returns the page.
 pub fn markdown() -> String {
-    let mut page = Page {
+    let mut page = ReferencePage {
         text: HEAD.to_owned(),
         sections: Vec::new(),
     };
@@ -74,13 +74,13 @@ pub fn markdown() -> String {
     page.text
 }
 
-struct Page {
+struct ReferencePage {
     text: String,
     /// Earlier sections, with their rows.
     sections: Vec<(String, HashSet<String>)>,
 }
 
-impl Page {
+impl ReferencePage {
     fn section(&mut self, path: &[&str], schema: &Value) {
         if let Some(each) = schema
             .get("additionalProperties")

@@ -1,8 +1,8 @@
-use super::{Fault, Framing};
+use super::{Framing, FramingFault};
 
 /// The result must not depend on the size of the pieces.
 #[track_caller]
-fn read(text: &str) -> (Option<(u64, Fault)>, bool) {
+fn read(text: &str) -> (Option<(u64, FramingFault)>, bool) {
     let bytes = text.as_bytes();
     let sizes = (1..=80).chain([255, 256, 257, bytes.len()]);
     let all: Vec<_> = sizes
@@ -38,7 +38,11 @@ fn sound_requests_follow_one_another() {
             "{request:?}"
         );
         let bad = format!("{request}GET / HTTP/1.1\nHost: x\r\n\r\n");
-        assert_eq!(read(&bad).0, Some((1, Fault::BareLineFeed)), "{request:?}");
+        assert_eq!(
+            read(&bad).0,
+            Some((1, FramingFault::BareLineFeed)),
+            "{request:?}"
+        );
         assert!(read(&request[..request.len() - 1]).1, "{request:?}");
     }
     assert_eq!(read("GET / HTT"), (None, true));
@@ -47,34 +51,46 @@ fn sound_requests_follow_one_another() {
 #[test]
 fn what_others_could_read_differently_is_found() {
     for (head, fault) in [
-        ("GET / HTTP/1.1\nHost: x\r\n\r\n", Fault::BareLineFeed),
-        ("GET / HTTP/1.1\r\nHost: x\n\r\n", Fault::BareLineFeed),
-        ("GET / HTTP/1.1\r\nHost: x\r\n\n", Fault::BareLineFeed),
-        ("GET / HTTP/1.1\nHost: x\n\n", Fault::BareLineFeed),
-        ("\nGET / HTTP/1.1\r\nHost: x\r\n\r\n", Fault::BareLineFeed),
+        (
+            "GET / HTTP/1.1\nHost: x\r\n\r\n",
+            FramingFault::BareLineFeed,
+        ),
+        (
+            "GET / HTTP/1.1\r\nHost: x\n\r\n",
+            FramingFault::BareLineFeed,
+        ),
+        (
+            "GET / HTTP/1.1\r\nHost: x\r\n\n",
+            FramingFault::BareLineFeed,
+        ),
+        ("GET / HTTP/1.1\nHost: x\n\n", FramingFault::BareLineFeed),
+        (
+            "\nGET / HTTP/1.1\r\nHost: x\r\n\r\n",
+            FramingFault::BareLineFeed,
+        ),
         (
             "POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
-            Fault::LengthAndCoding,
+            FramingFault::LengthAndCoding,
         ),
         (
             "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\ncontent-length: 5\r\n\r\n",
-            Fault::LengthAndCoding,
+            FramingFault::LengthAndCoding,
         ),
         (
             "POST / HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n",
-            Fault::LengthTwice,
+            FramingFault::LengthTwice,
         ),
         (
             "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
-            Fault::CodingTwice,
+            FramingFault::CodingTwice,
         ),
         (
             "POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
-            Fault::UnknownCoding,
+            FramingFault::UnknownCoding,
         ),
         (
             "POST / HTTP/1.1\r\nContent-Length: 5x\r\n\r\n",
-            Fault::Unclear,
+            FramingFault::Unclear,
         ),
     ] {
         assert_eq!(read(head), (Some((0, fault)), true), "{head:?}");
@@ -97,7 +113,11 @@ fn what_follows_a_body_without_a_clear_end_is_unclear() {
         "0\r\na: b\n\r\n",
     ] {
         let text = format!("{head}{body}{GET}");
-        assert_eq!(read(&text), (Some((1, Fault::Unclear)), true), "{body:?}");
+        assert_eq!(
+            read(&text),
+            (Some((1, FramingFault::Unclear)), true),
+            "{body:?}"
+        );
     }
 }
 
@@ -110,7 +130,7 @@ fn a_line_of_any_length_is_one_line() {
         "POST / HTTP/1.1\r\nContent-Length:{}5\r\n\r\nhello",
         " ".repeat(300)
     );
-    assert_eq!(read(&late).0, Some((0, Fault::Unclear)));
+    assert_eq!(read(&late).0, Some((0, FramingFault::Unclear)));
     let bare = format!("GET / HTTP/1.1\r\nA: {long}\nB: {long}\r\n\r\n");
-    assert_eq!(read(&bare).0, Some((0, Fault::BareLineFeed)));
+    assert_eq!(read(&bare).0, Some((0, FramingFault::BareLineFeed)));
 }

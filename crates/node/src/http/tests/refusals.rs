@@ -10,7 +10,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
 use super::{SOON, all, limits};
-use crate::http::{Bound, HttpLimits, HttpServer};
+use crate::http::{BoundHttp, HttpLimits, HttpServer};
 
 const ROWS: &str = include_str!("refusals.md");
 const PAGE: &str = include_str!("../../../../../docs/errors.md");
@@ -56,7 +56,7 @@ fn serve() -> (SocketAddr, HttpServer) {
         idle_timeout: SOON,
         ..limits()
     };
-    let bound = Bound::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let bound = BoundHttp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     (bound.address(), bound.serve(router, &limits))
 }
 
@@ -182,7 +182,7 @@ async fn a_long_target_is_refused_in_words() {
         idle_timeout: SOON,
         ..limits()
     };
-    let bound = Bound::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let bound = BoundHttp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let mut stream = TcpStream::connect(bound.address()).await.unwrap();
     let _server = bound.serve(router, &limits);
     let request = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "x".repeat(70_000));

@@ -20,7 +20,7 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 
 use super::{REQUEST, SOON, all, limits};
-use crate::http::{Bound, HttpLimits, HttpServer, HttpTls};
+use crate::http::{BoundHttp, HttpLimits, HttpServer, HttpTls};
 
 struct Files {
     authority: CertifiedIssuer<'static, KeyPair>,
@@ -108,7 +108,7 @@ fn serve(tls: ListenerTls, handshakes: usize, within: Duration) -> (u16, HttpSer
         .route("/large", get(async || "x".repeat(1 << 20)))
         .route("/certificate", get(shown_certificate))
         .route("/scheme", get(scheme));
-    let bound = Bound::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let bound = BoundHttp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let port = bound.address().port();
     let tls = HttpTls::new(tls, TlsPort::Clients, handshakes, within);
     (port, bound.over(Some(tls)).serve(router, &patient()))

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::{SOON, all, limits};
-use crate::http::{Bound, HttpLimits, HttpServer, RequestService};
+use crate::http::{BoundHttp, HttpLimits, HttpServer, RequestService};
 
 fn serve() -> (SocketAddr, HttpServer) {
     let echo = any(async |uri: http::Uri, body: String| format!("{uri} {body}"));
@@ -20,7 +20,7 @@ fn serve() -> (SocketAddr, HttpServer) {
         idle_timeout: SOON,
         ..limits()
     };
-    let bound = Bound::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let bound = BoundHttp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     (bound.address(), bound.serve(router, &limits))
 }
 
@@ -231,7 +231,7 @@ impl RequestService for SameText {
 
 #[tokio::test]
 async fn the_answer_to_a_head_has_a_length_and_no_body() {
-    let bound = Bound::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let bound = BoundHttp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = bound.address();
     let _server = bound.serve(SameText, &limits());
     let socket = TcpStream::connect(address).await.unwrap();

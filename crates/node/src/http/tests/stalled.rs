@@ -13,7 +13,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
 use super::{SOON, limits};
-use crate::http::{Bound, HttpLimits, HttpServer};
+use crate::http::{BoundHttp, HttpLimits, HttpServer};
 
 /// Longer than what both sockets buffer.
 const LONG: usize = 32 << 20;
@@ -76,7 +76,7 @@ fn serve(held: &Held) -> (std::net::SocketAddr, HttpServer) {
                 Body::from_stream(pieces.map(|piece: Result<_, std::io::Error>| piece))
             }),
         );
-    let bound = Bound::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let bound = BoundHttp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let limits = HttpLimits {
         header_timeout: SOON,
         idle_timeout: SOON,

@@ -4,7 +4,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Client, ClientError, GOODBYE, as_error, object};
+use super::{ClientError, GOODBYE, StdioClient, as_error, object};
 
 /// How often to poll even a subscribed task, because notifications can be lost.
 const ASKED_ANYWAY: Duration = Duration::from_secs(30);
@@ -13,20 +13,20 @@ const POLLED: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 const POLL_INTERVAL_MS: u64 = 1000;
 
 #[derive(Default)]
-pub(super) struct Tasks {
+pub(super) struct ClientTasks {
     pub(super) are_offered: bool,
     pub(super) are_declared: bool,
     pub(super) told: Option<Value>,
     listening: Option<u64>,
 }
 
-pub(crate) enum Followed {
+pub(crate) enum FollowedTask {
     /// As `tasks/get` returns it.
     Ended(Value),
     Asks,
 }
 
-impl Tasks {
+impl ClientTasks {
     /// A response to a subscription's request means that the subscription has ended.
     pub(super) fn response(&mut self, id: &Value) {
         if self.listening.is_some_and(|listening| *id == listening) {
@@ -35,7 +35,7 @@ impl Tasks {
     }
 }
 
-impl Client {
+impl StdioClient {
     /// Returns whether the server supports tasks.
     pub(crate) fn declare_tasks(&mut self) -> bool {
         self.tasks.are_declared = self.modern && self.tasks.are_offered;
@@ -59,7 +59,7 @@ impl Client {
     }
 
     /// Follows the task to its end, and answers its questions. Each request has a time limit, but the task has none.
-    pub(crate) async fn follow(&mut self, id: &str) -> Result<Followed, ClientError> {
+    pub(crate) async fn follow(&mut self, id: &str) -> Result<FollowedTask, ClientError> {
         let mut task = self.about_task("tasks/get", id).await?;
         let (mut status, mut answered) = (Value::Null, HashSet::new());
         let mut may_listen = true;
@@ -70,13 +70,13 @@ impl Client {
                     .tell(status.as_str().unwrap_or("a status unknown here"));
             }
             if matches!(status.as_str(), Some("completed" | "failed" | "cancelled")) {
-                return Ok(Followed::Ended(task));
+                return Ok(FollowedTask::Ended(task));
             }
             if !self
                 .answer_task(id, &task["inputRequests"], &mut answered)
                 .await?
             {
-                return Ok(Followed::Asks);
+                return Ok(FollowedTask::Asks);
             }
             if std::mem::take(&mut may_listen)
                 && let Err(error) = self.listen(id).await

@@ -4,7 +4,7 @@ use futures::StreamExt as _;
 use http::{HeaderValue, Request, header};
 use shoal_edge::EdgeService;
 
-use super::{BodyError, Exchange, Outgoing, Reply, SendError};
+use super::{BodyError, ExchangeReply, Outgoing, SendError, ServerExchange};
 
 pub(in crate::stdio) struct InProcess {
     edge: EdgeService,
@@ -18,8 +18,8 @@ impl InProcess {
 }
 
 #[async_trait]
-impl Exchange for InProcess {
-    async fn send(&self, outgoing: Outgoing) -> Result<Reply, SendError> {
+impl ServerExchange for InProcess {
+    async fn send(&self, outgoing: Outgoing) -> Result<ExchangeReply, SendError> {
         let mut request = Request::new(Body::from(outgoing.body));
         *request.method_mut() = outgoing.method;
         *request.headers_mut() = outgoing.headers;

@@ -7,7 +7,7 @@ use futures::StreamExt as _;
 use http::{HeaderMap, HeaderValue, Response, header};
 use reqwest::{Client, Url};
 
-use super::{BodyError, Exchange, Outgoing, Reply, SendError};
+use super::{BodyError, ExchangeReply, Outgoing, SendError, ServerExchange};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long idle connections stay. Servers and balancers close them later than this.
@@ -82,8 +82,8 @@ fn is_loopback(url: &Url) -> bool {
 }
 
 #[async_trait]
-impl Exchange for RemoteExchange {
-    async fn send(&self, outgoing: Outgoing) -> Result<Reply, SendError> {
+impl ServerExchange for RemoteExchange {
+    async fn send(&self, outgoing: Outgoing) -> Result<ExchangeReply, SendError> {
         let mut request = self
             .client
             .request(outgoing.method, self.url.clone())

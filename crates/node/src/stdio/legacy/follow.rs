@@ -19,12 +19,12 @@ pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// How long to retry the resumption of a stream.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(300);
 
-pub(super) struct Cursor {
+pub(super) struct FollowCursor {
     pub(super) id: Option<String>,
     pub(super) retry: Duration,
 }
 
-impl Default for Cursor {
+impl Default for FollowCursor {
     fn default() -> Self {
         Self {
             id: None,
@@ -36,7 +36,7 @@ impl Default for Cursor {
 impl Legacy {
     /// Reads the stream to its end, even after the last response, so that the connection can be reused.
     pub(super) async fn follow(&self, mut events: Events, mut pending: Pending) {
-        let mut cursor = Cursor::default();
+        let mut cursor = FollowCursor::default();
         loop {
             while let Some(Ok(event)) = events.next().await {
                 cursor.id = event.id.or(cursor.id);
@@ -56,7 +56,7 @@ impl Legacy {
     }
 
     /// Reopens the stream after its last event (2025-11-25, Resumability).
-    async fn resume(&self, cursor: &Cursor, pending: &Pending) -> Result<Events, RpcError> {
+    async fn resume(&self, cursor: &FollowCursor, pending: &Pending) -> Result<Events, RpcError> {
         let Some(id) = &cursor.id else {
             return Err(outcome_unknown("the connection broke before the response"));
         };

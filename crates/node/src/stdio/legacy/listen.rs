@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use super::super::exchange::is_event_stream;
 use super::super::sse::Events;
-use super::follow::{Cursor, LONGEST_PAUSE, RETRY, may_pass};
+use super::follow::{FollowCursor, LONGEST_PAUSE, RETRY, may_pass};
 use super::{Legacy, Pending};
 
 impl Legacy {
@@ -21,7 +21,7 @@ impl Legacy {
 
     async fn keep_listening(self: Arc<Self>) {
         let key = self.session.key();
-        let mut cursor = Cursor::default();
+        let mut cursor = FollowCursor::default();
         let mut backoff = Backoff::new(RETRY * 2, LONGEST_PAUSE);
         // A newer session has its own listener.
         while self.session.key() == key {
@@ -66,7 +66,7 @@ impl Legacy {
         }
     }
 
-    async fn hear(&self, mut events: Events, cursor: &mut Cursor) {
+    async fn hear(&self, mut events: Events, cursor: &mut FollowCursor) {
         let mut nothing = Pending::default();
         while let Some(Ok(event)) = events.next().await {
             cursor.id = event.id.or(cursor.id.take());

@@ -7,7 +7,7 @@ use shoal_protocol::{
 
 /// The server's session, without id and version until `initialize` is answered.
 #[derive(Default)]
-pub(super) struct Session(Mutex<SessionReplay>);
+pub(super) struct ServerSession(Mutex<SessionReplay>);
 
 #[derive(Default)]
 struct SessionReplay {
@@ -19,7 +19,7 @@ struct SessionReplay {
     changes: Vec<(String, Bytes)>,
 }
 
-impl Session {
+impl ServerSession {
     pub(super) fn is_open(&self) -> bool {
         let known = self.0.lock();
         known.id.is_some() || known.version.is_some()
@@ -111,9 +111,9 @@ mod tests {
     use http::HeaderMap;
     use shoal_protocol::{Message, RawJson, Request, RequestId};
 
-    use super::Session;
+    use super::ServerSession;
 
-    fn note(session: &Session, text: &'static str) {
+    fn note(session: &ServerSession, text: &'static str) {
         let text = Bytes::from_static(text.as_bytes());
         let Ok(Message::Request(request)) = Message::parse(&text) else {
             panic!("{text:?}");
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_session_is_named_and_can_be_opened_again() {
-        let session = Session::default();
+        let session = ServerSession::default();
         note(
             &session,
             r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#,

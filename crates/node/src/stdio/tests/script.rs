@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use shoal_protocol::Ends;
 use tokio::sync::mpsc;
 
-use super::super::bridge::Bridge;
-use super::super::console::Outbox;
-use super::super::exchange::{BodyError, Exchange, Outgoing, Reply, SendError};
+use super::super::bridge::StdioBridge;
+use super::super::console::ConsoleOutbox;
+use super::super::exchange::{BodyError, ExchangeReply, Outgoing, SendError, ServerExchange};
 
 pub(super) enum Act {
     Refuse,
@@ -37,8 +37,8 @@ struct Script {
 }
 
 #[async_trait]
-impl Exchange for Arc<Script> {
-    async fn send(&self, request: Outgoing) -> Result<Reply, SendError> {
+impl ServerExchange for Arc<Script> {
+    async fn send(&self, request: Outgoing) -> Result<ExchangeReply, SendError> {
         let acts = match request.method {
             Method::GET => &self.gets,
             Method::POST => &self.posts,
@@ -64,7 +64,7 @@ impl Exchange for Arc<Script> {
     }
 }
 
-fn stream(frames: Vec<&'static str>, end: End) -> Reply {
+fn stream(frames: Vec<&'static str>, end: End) -> ExchangeReply {
     let frames = frames
         .into_iter()
         .map(|frame| Bytes::from(format!("{frame}\n\n")));
@@ -77,7 +77,7 @@ fn reply(
     headers: &[(&'static str, &'static str)],
     body: Vec<Bytes>,
     end: End,
-) -> Reply {
+) -> ExchangeReply {
     let frames = futures::stream::iter(body.into_iter().map(Ok));
     let body = match end {
         End::Clean => frames.boxed(),
@@ -109,7 +109,7 @@ impl Server {
         self
     }
 
-    pub(super) fn exchange(&self) -> Arc<dyn Exchange> {
+    pub(super) fn exchange(&self) -> Arc<dyn ServerExchange> {
         Arc::new(Arc::clone(&self.0))
     }
 
@@ -130,7 +130,7 @@ impl Script {
 
 pub(super) struct Client {
     script: Arc<Script>,
-    bridge: Bridge,
+    bridge: StdioBridge,
     lines: mpsc::Receiver<Bytes>,
 }
 
@@ -138,9 +138,9 @@ impl Client {
     pub(super) fn with(posts: impl IntoIterator<Item = Act>) -> Self {
         let script = Arc::new(Script::default());
         script.posts.lock().extend(posts);
-        let (outbox, lines) = Outbox::new();
+        let (outbox, lines) = ConsoleOutbox::new();
         Self {
-            bridge: Bridge::new(Arc::new(Arc::clone(&script)), outbox, 64),
+            bridge: StdioBridge::new(Arc::new(Arc::clone(&script)), outbox, 64),
             script,
             lines,
         }

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-use super::{Answers, Person, ask};
+use super::{FormAnswers, Person, ask};
 
 struct Typist {
     is_there: bool,
@@ -32,7 +32,7 @@ fn answer(params: &Value, lines: &[&'static str]) -> (Value, String) {
         lines: lines.iter().copied().collect(),
         seen: String::new(),
     };
-    (ask(params, &Answers::new(), &mut typist), typist.seen)
+    (ask(params, &FormAnswers::new(), &mut typist), typist.seen)
 }
 
 /// With `is_there`, a user is at the terminal but types nothing.

@@ -3,11 +3,11 @@ use shoal_rpc::proto::types::v1::Call;
 use shoal_rpc::proto::types::v1::call_outcome::Outcome;
 use shoal_rpc::proto::worker::v1::event::{Kind, state};
 
-use crate::worker_check::check_failure::{Checked, expect, failed};
-use crate::worker_check::link::Link;
+use crate::worker_check::check_failure::{CheckResult, expect, failed};
+use crate::worker_check::link::ProbeLink;
 use crate::worker_check::listener::WorkerListener;
 
-fn booking(link: &Link) -> Call {
+fn booking(link: &ProbeLink) -> Call {
     link.call("book_table", json!({ "restaurant": "Fuji" }))
 }
 
@@ -15,7 +15,7 @@ fn form() -> Value {
     json!({ "action": "accept", "content": { "guests": 2, "date": "2026-08-01" } })
 }
 
-pub(super) async fn question(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn question(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let call = booking(&link);
     let mut flight = link.start(&call).await?;
@@ -33,7 +33,7 @@ pub(super) async fn question(listener: &mut WorkerListener) -> Checked {
     expect(text.contains("booked Fuji for 2"), "a booking for 2", text)
 }
 
-pub(super) async fn question_again(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn question_again(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let call = booking(&link);
     let mut flight = link.start(&call).await?;
@@ -50,7 +50,7 @@ pub(super) async fn question_again(listener: &mut WorkerListener) -> Checked {
     expect(text.contains("booked Fuji for 2"), "a booking for 2", text)
 }
 
-pub(super) async fn undeclared(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn undeclared(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let mut call = booking(&link);
     if let Some(caller) = &mut call.caller {
@@ -76,7 +76,7 @@ pub(super) async fn undeclared(listener: &mut WorkerListener) -> Checked {
     }
 }
 
-pub(super) async fn session_state(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn session_state(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let call = link.call("remember", json!({ "key": "a", "value": "1" }));
     let mut flight = link.start(&call).await?;
@@ -105,7 +105,7 @@ pub(super) async fn session_state(listener: &mut WorkerListener) -> Checked {
     expect(text == "1", "the value", text)
 }
 
-pub(super) async fn session_state_again(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn session_state_again(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let call = link.call("remember", json!({ "key": "a", "value": "1" }));
     let mut flight = link.start(&call).await?;

@@ -10,11 +10,11 @@ use shoal_rpc::proto::worker::v1::worker_frame::Frame;
 use tokio::time::timeout;
 
 use crate::worker_check::call_reader::CallReader;
-use crate::worker_check::check_failure::{CheckFailure, Checked, expect, failed};
-use crate::worker_check::link::Link;
+use crate::worker_check::check_failure::{CheckFailure, CheckResult, expect, failed};
+use crate::worker_check::link::ProbeLink;
 use crate::worker_check::listener::WorkerListener;
 
-pub(super) async fn cancel(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn cancel(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let call = link.job(200, 50);
     let mut flight = link.start(&call).await?;
@@ -23,7 +23,7 @@ pub(super) async fn cancel(listener: &mut WorkerListener) -> Checked {
     cancelled(&mut link, &mut flight).await
 }
 
-pub(super) async fn deadline(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn deadline(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let mut call = link.job(200, 50);
     call.timeout_ms = 200;
@@ -36,7 +36,7 @@ pub(super) async fn deadline(listener: &mut WorkerListener) -> Checked {
     }
 }
 
-pub(super) async fn end_session(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn end_session(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let call = link.job(200, 50);
     let session = (call.caller.as_ref()).and_then(|caller| caller.session.clone());
@@ -55,7 +55,7 @@ pub(super) async fn end_session(listener: &mut WorkerListener) -> Checked {
     }
 }
 
-pub(super) async fn deserted(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn deserted(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let arguments = json!({ "steps": 2000, "interval_ms": 50 });
     let mut call = link.repeatable("long_job", arguments);
@@ -78,7 +78,7 @@ pub(super) async fn deserted(listener: &mut WorkerListener) -> Checked {
     }
 }
 
-pub(super) async fn drain(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn drain(listener: &mut WorkerListener) -> CheckResult {
     let pid = listener
         .process
         .as_ref()
@@ -125,7 +125,7 @@ pub(super) async fn drain(listener: &mut WorkerListener) -> Checked {
     }
 }
 
-pub(super) async fn cancelled(link: &mut Link, flight: &mut CallReader) -> Checked {
+pub(super) async fn cancelled(link: &mut ProbeLink, flight: &mut CallReader) -> CheckResult {
     match link.outcome(flight).await? {
         Outcome::Failure(CallFailure {
             failure: Some(Failure::Cancelled(_)),

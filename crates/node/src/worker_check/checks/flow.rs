@@ -4,7 +4,7 @@ use shoal_rpc::proto::worker::v1::event::Kind;
 use shoal_rpc::proto::worker::v1::worker_frame::Frame;
 
 use crate::worker_check::call_reader::cost;
-use crate::worker_check::check_failure::{Checked, expect};
+use crate::worker_check::check_failure::{CheckResult, expect};
 use crate::worker_check::link::flight_of;
 use crate::worker_check::listener::WorkerListener;
 
@@ -13,7 +13,7 @@ const LONG: usize = 300_000;
 /// Little more than the cost of one progress event.
 const CREDIT: u64 = 500;
 
-pub(super) async fn fragments(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn fragments(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let text = "0123456789".repeat(LONG / 10);
     let mut flights = Vec::new();
@@ -29,7 +29,7 @@ pub(super) async fn fragments(listener: &mut WorkerListener) -> Checked {
     Ok(())
 }
 
-pub(super) async fn credit(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn credit(listener: &mut WorkerListener) -> CheckResult {
     let limits = Limits {
         credit_bytes: CREDIT,
         ..Limits::default()

@@ -5,11 +5,11 @@ use shoal_rpc::proto::worker::v1::{Cancel, Detach, NodeFrame, Nodes};
 use tokio::time::timeout;
 
 use crate::worker_check::call_reader::CallReader;
-use crate::worker_check::check_failure::{Checked, expect, failed};
+use crate::worker_check::check_failure::{CheckResult, expect, failed};
 use crate::worker_check::link::Setting;
 use crate::worker_check::listener::WorkerListener;
 
-pub(super) async fn hello(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn hello(listener: &mut WorkerListener) -> CheckResult {
     let link = listener.link().await?;
     let hello = &link.hello;
     expect(
@@ -30,7 +30,7 @@ pub(super) async fn hello(listener: &mut WorkerListener) -> Checked {
     )
 }
 
-pub(super) async fn announce(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn announce(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let said = link.announced(|said| said.catalog.is_some()).await?;
     expect(!said.pool.is_empty(), "a pool with a name", "an empty one")?;
@@ -67,7 +67,7 @@ pub(super) async fn announce(listener: &mut WorkerListener) -> Checked {
     )
 }
 
-pub(super) async fn load(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn load(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     while link.load.is_none_or(|load| load.capacity == 0) {
         link.read("a load with a capacity above 0").await?;
@@ -75,11 +75,11 @@ pub(super) async fn load(listener: &mut WorkerListener) -> Checked {
     Ok(())
 }
 
-pub(super) async fn pong(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn pong(listener: &mut WorkerListener) -> CheckResult {
     listener.link().await?.ping().await
 }
 
-pub(super) async fn unknown(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn unknown(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     link.send(NodeFrame { frame: None }).await?;
     let flight = 4_000_000_000;
@@ -99,7 +99,7 @@ pub(super) async fn unknown(listener: &mut WorkerListener) -> Checked {
     link.ping().await
 }
 
-pub(super) async fn nodes(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn nodes(listener: &mut WorkerListener) -> CheckResult {
     let link = listener.link().await?;
     let other = WorkerListener::listen("127.0.0.1:0", listener.patience).await;
     let mut other = match other {
@@ -134,7 +134,7 @@ pub(super) async fn nodes(listener: &mut WorkerListener) -> Checked {
     second.close().await
 }
 
-pub(super) async fn redial(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn redial(listener: &mut WorkerListener) -> CheckResult {
     let first = listener.link().await?;
     let before = first.hello.clone();
     first.hang_up();
@@ -143,7 +143,7 @@ pub(super) async fn redial(listener: &mut WorkerListener) -> Checked {
     expect(same, "the same name and incarnation", format!("{after:?}"))
 }
 
-pub(super) async fn oldest_version(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn oldest_version(listener: &mut WorkerListener) -> CheckResult {
     let setting = Setting {
         oldest: true,
         ..Setting::default()

@@ -4,11 +4,11 @@ use shoal_rpc::proto::types::v1::{Call, Ledger};
 use shoal_rpc::proto::worker::v1::Acknowledge;
 use shoal_rpc::proto::worker::v1::node_frame::Frame as Said;
 
-use crate::worker_check::check_failure::{CheckFailure, Checked, expect, failed};
-use crate::worker_check::link::Link;
+use crate::worker_check::check_failure::{CheckFailure, CheckResult, expect, failed};
+use crate::worker_check::link::ProbeLink;
 use crate::worker_check::listener::WorkerListener;
 
-pub(super) async fn ledger_number(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn ledger_number(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     if link.hello.ledger.is_none() {
         let seen = "none: it gets calls without a number, and its refusals are not final";
@@ -20,7 +20,7 @@ pub(super) async fn ledger_number(listener: &mut WorkerListener) -> Checked {
     Ok(())
 }
 
-pub(super) async fn same_call(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn same_call(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let before = count(&mut link).await?;
     let call = counting(&link);
@@ -35,7 +35,7 @@ pub(super) async fn same_call(listener: &mut WorkerListener) -> Checked {
     expect(after == before + 2, expected, after)
 }
 
-pub(super) async fn acknowledged(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn acknowledged(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let call = counting(&link);
     let mut flight = link.start(&call).await?;
@@ -53,7 +53,7 @@ pub(super) async fn acknowledged(listener: &mut WorkerListener) -> Checked {
     expect(after == first + 1, first + 1, after)
 }
 
-pub(super) async fn other_incarnation(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn other_incarnation(listener: &mut WorkerListener) -> CheckResult {
     refused_as(listener, |ledger| Ledger {
         incarnation: ledger.incarnation.wrapping_add(1),
         ..ledger
@@ -61,7 +61,7 @@ pub(super) async fn other_incarnation(listener: &mut WorkerListener) -> Checked 
     .await
 }
 
-pub(super) async fn number_out_of_range(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn number_out_of_range(listener: &mut WorkerListener) -> CheckResult {
     refused_as(listener, |ledger| Ledger {
         number: ledger.number + 1_000_000,
         ..ledger
@@ -69,7 +69,7 @@ pub(super) async fn number_out_of_range(listener: &mut WorkerListener) -> Checke
     .await
 }
 
-pub(super) async fn attach_only(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn attach_only(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let before = count(&mut link).await?;
     let mut call = counting(&link);
@@ -89,7 +89,10 @@ pub(super) async fn attach_only(listener: &mut WorkerListener) -> Checked {
     expect(after == before + 1, "a call that has not run", after)
 }
 
-async fn refused_as(listener: &mut WorkerListener, other: impl Fn(Ledger) -> Ledger) -> Checked {
+async fn refused_as(
+    listener: &mut WorkerListener,
+    other: impl Fn(Ledger) -> Ledger,
+) -> CheckResult {
     let mut link = listener.link().await?;
     let Some(ledger) = link.ledger() else {
         return Err(CheckFailure::Skipped(
@@ -106,24 +109,24 @@ async fn refused_as(listener: &mut WorkerListener, other: impl Fn(Ledger) -> Led
     expect(after == before + 1, "a call that has not run", after)
 }
 
-fn counting(link: &Link) -> Call {
+fn counting(link: &ProbeLink) -> Call {
     link.call("increment_counter", json!({}))
 }
 
-async fn count(link: &mut Link) -> Checked<i64> {
+async fn count(link: &mut ProbeLink) -> CheckResult<i64> {
     let call = counting(link);
     let mut flight = link.start(&call).await?;
     number(&link.text(&mut flight).await?)
 }
 
-fn number(text: &str) -> Checked<i64> {
+fn number(text: &str) -> CheckResult<i64> {
     match text.parse() {
         Ok(number) => Ok(number),
         Err(_) => failed("a count", text),
     }
 }
 
-fn unknown(failure: Failure, expected: &str) -> Checked {
+fn unknown(failure: Failure, expected: &str) -> CheckResult {
     match failure {
         Failure::OutcomeUnknown(_) => Ok(()),
         other => failed(expected, format!("{other:?}")),

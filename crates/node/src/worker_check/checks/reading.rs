@@ -5,15 +5,15 @@ use shoal_rpc::proto::worker::v1::node_frame::Frame as Said;
 use shoal_rpc::proto::worker::v1::worker_frame::Frame;
 
 use crate::worker_check::call_reader::CallReader;
-use crate::worker_check::check_failure::{Checked, expect, failed};
-use crate::worker_check::link::{Link, kind};
+use crate::worker_check::check_failure::{CheckResult, expect, failed};
+use crate::worker_check::link::{ProbeLink, kind};
 use crate::worker_check::listener::WorkerListener;
 
 fn done(steps: u32) -> String {
     format!("done after {steps} steps")
 }
 
-pub(super) async fn attach_unknown(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn attach_unknown(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let never = link.call("echo", json!({}));
     let mut flight = link.attach(&never, 0, 0).await?;
@@ -24,7 +24,7 @@ pub(super) async fn attach_unknown(listener: &mut WorkerListener) -> Checked {
     }
 }
 
-pub(super) async fn attach_after(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn attach_after(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let call = link.job(4, 1);
     let mut flight = link.start(&call).await?;
@@ -36,7 +36,7 @@ pub(super) async fn attach_after(listener: &mut WorkerListener) -> Checked {
     expect(late.read == flight.read, flight.read, late.read)
 }
 
-pub(super) async fn kept_result(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn kept_result(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let call = link.call("echo", json!({ "text": "kept" }));
     let mut flight = link.start(&call).await?;
@@ -48,7 +48,7 @@ pub(super) async fn kept_result(listener: &mut WorkerListener) -> Checked {
     expect(text == "kept", "the result once more", text)
 }
 
-pub(super) async fn broken_link(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn broken_link(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let call = link.job(10, 30);
     let mut flight = link.start(&call).await?;
@@ -60,7 +60,7 @@ pub(super) async fn broken_link(listener: &mut WorkerListener) -> Checked {
     expect(text == done(10), done(10), text)
 }
 
-pub(super) async fn replaced(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn replaced(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let call = link.job(20, 20);
     let mut first = link.start(&call).await?;
@@ -71,7 +71,7 @@ pub(super) async fn replaced(listener: &mut WorkerListener) -> Checked {
     expect(text == done(20), done(20), text)
 }
 
-pub(super) async fn replaced_reader_returns(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn replaced_reader_returns(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let call = link.job(20, 20);
     let mut first = link.start(&call).await?;
@@ -85,7 +85,7 @@ pub(super) async fn replaced_reader_returns(listener: &mut WorkerListener) -> Ch
 }
 
 /// Expects the worker to report the reader's replacement. Events may come first.
-async fn lost(link: &mut Link, flight: &mut CallReader) -> Checked {
+async fn lost(link: &mut ProbeLink, flight: &mut CallReader) -> CheckResult {
     let expected = "lost, replaced";
     loop {
         match link.said(flight, expected).await? {
@@ -96,7 +96,7 @@ async fn lost(link: &mut Link, flight: &mut CallReader) -> Checked {
     }
 }
 
-pub(super) async fn detach(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn detach(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let call = link.job(200, 50);
     let mut flight = link.start(&call).await?;

@@ -7,11 +7,11 @@ use shoal_rpc::proto::worker::v1::node_frame::Frame as Said;
 use shoal_rpc::proto::worker::v1::worker_frame::Frame;
 
 use crate::worker_check::call_reader::CallReader;
-use crate::worker_check::check_failure::{Checked, expect, failed};
-use crate::worker_check::link::Link;
+use crate::worker_check::check_failure::{CheckResult, expect, failed};
+use crate::worker_check::link::ProbeLink;
 use crate::worker_check::listener::WorkerListener;
 
-pub(super) async fn result(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn result(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     for call in [
         link.call("echo", json!({ "text": "héllo 🌊" })),
@@ -24,7 +24,7 @@ pub(super) async fn result(listener: &mut WorkerListener) -> Checked {
     Ok(())
 }
 
-pub(super) async fn batch(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn batch(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let (mut flights, mut starts) = (Vec::new(), Vec::new());
     for number in 0..20 {
@@ -44,20 +44,24 @@ pub(super) async fn batch(listener: &mut WorkerListener) -> Checked {
     Ok(())
 }
 
-pub(super) async fn unknown_tool(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn unknown_tool(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let call = link.call("no tool has this name", json!({}));
     error(&mut link, call, -32602).await
 }
 
-pub(super) async fn unknown_method(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn unknown_method(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let mut call = link.call("echo", json!({}));
     call.method = "nobody/knows".to_owned();
     error(&mut link, call, -32601).await
 }
 
-async fn error(link: &mut Link, call: shoal_rpc::proto::types::v1::Call, code: i64) -> Checked {
+async fn error(
+    link: &mut ProbeLink,
+    call: shoal_rpc::proto::types::v1::Call,
+    code: i64,
+) -> CheckResult {
     let mut flight = link.start(&call).await?;
     match link.outcome(&mut flight).await? {
         Outcome::Error(error) => expect(error.code == code, code, format!("{error:?}")),
@@ -65,7 +69,7 @@ async fn error(link: &mut Link, call: shoal_rpc::proto::types::v1::Call, code: i
     }
 }
 
-pub(super) async fn tool_error(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn tool_error(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let call = link.call("fail", json!({ "message": "so be it" }));
     let mut flight = link.start(&call).await?;
@@ -75,7 +79,7 @@ pub(super) async fn tool_error(listener: &mut WorkerListener) -> Checked {
     expect(fails, "isError with the message", &result)
 }
 
-pub(super) async fn progress(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn progress(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let call = link.job(3, 1);
     let mut flight = link.start(&call).await?;
@@ -94,7 +98,7 @@ pub(super) async fn progress(listener: &mut WorkerListener) -> Checked {
     )
 }
 
-pub(super) async fn no_progress(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn no_progress(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let mut call = link.job(3, 1);
     call.progress_token = None;
@@ -105,7 +109,7 @@ pub(super) async fn no_progress(listener: &mut WorkerListener) -> Checked {
     expect(heard.is_empty(), "no notification", format!("{heard:?}"))
 }
 
-pub(super) async fn log_level(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn log_level(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     for (wanted, count) in [
         (LogLevel::Warning, 1),
@@ -125,7 +129,7 @@ pub(super) async fn log_level(listener: &mut WorkerListener) -> Checked {
     Ok(())
 }
 
-pub(super) async fn reader_name(listener: &mut WorkerListener) -> Checked {
+pub(super) async fn reader_name(listener: &mut WorkerListener) -> CheckResult {
     let mut link = listener.link().await?;
     let call = link.job(2, 20);
     let mut flight = link.start(&call).await?;
@@ -140,7 +144,7 @@ pub(super) async fn reader_name(listener: &mut WorkerListener) -> Checked {
     link.outcome(&mut flight).await.map(drop)
 }
 
-async fn heard(link: &mut Link, flight: &mut CallReader) -> Checked<Vec<Notification>> {
+async fn heard(link: &mut ProbeLink, flight: &mut CallReader) -> CheckResult<Vec<Notification>> {
     let mut heard = Vec::new();
     loop {
         match link.event(flight, "the call's end").await?.kind {

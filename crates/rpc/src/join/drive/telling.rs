@@ -2,12 +2,12 @@ use shoal_ports::ResourceUpdated;
 use shoal_protocol::RawJson;
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 
-use super::Drive;
+use super::JoinDrive;
 use crate::convert::catalog::{announcement_out, load_out, own_lists_out};
 use crate::proto::worker::v1 as wire;
 use crate::proto::worker::v1::worker_frame::Frame as WorkerKind;
 
-impl Drive<'_> {
+impl JoinDrive<'_> {
     pub(super) fn announce(&self) {
         let draining = self.leave.borrow().is_some() || self.flights.parted;
         let said = announcement_out(&self.announcement.borrow(), draining);

@@ -1,7 +1,7 @@
 use shoal_ports::{CallEvent, CallEventKind, CallFailure, CallOutcome};
 use shoal_protocol::{Outcome, RpcError};
 
-use super::super::served_call::Step;
+use super::super::served_call::ServedStep;
 use super::super::stopping::is_stop;
 use super::ServedCalls;
 use crate::convert::event::{event_cost, event_out, is_end};
@@ -21,15 +21,17 @@ impl ServedCalls {
                 return;
             };
             match flight.poll() {
-                Step::Wait => return self.accept_if(number, false),
-                Step::Answered(ask, open) => self.say(Frame::AnswerTaken(wire::AnswerTaken {
-                    flight: number,
-                    ask: ask.0,
-                    open,
-                })),
-                Step::Event(event) => self.event(number, event),
-                Step::Refused(failure) => return self.refuse(number, failure),
-                Step::Ended => return self.lost(number),
+                ServedStep::Wait => return self.accept_if(number, false),
+                ServedStep::Answered(ask, open) => {
+                    self.say(Frame::AnswerTaken(wire::AnswerTaken {
+                        flight: number,
+                        ask: ask.0,
+                        open,
+                    }))
+                }
+                ServedStep::Event(event) => self.event(number, event),
+                ServedStep::Refused(failure) => return self.refuse(number, failure),
+                ServedStep::Ended => return self.lost(number),
             }
         }
         if let Some(flight) = self.flights.get(&number) {

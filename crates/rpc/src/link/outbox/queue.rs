@@ -6,20 +6,20 @@ use super::super::lanes::{Lanes, QueuedFrame};
 use super::super::{BATCH_BYTES, BATCH_FRAMES, LONGEST_WHOLE};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum QueueStage {
     Open,
     Finished,
     Closed,
 }
 
-pub(super) struct Queue<F> {
+pub(super) struct FrameQueue<F> {
     short: VecDeque<(F, usize)>,
     pushed: u64,
     long: Lanes<F>,
     fragment_next: bool,
     pub(super) bytes: usize,
     pub(super) was_full: bool,
-    pub(super) stage: Stage,
+    pub(super) stage: QueueStage,
     last: Option<(F, usize)>,
     pub(super) batches: bool,
     /// Whether the first frame was sent. It travels alone, because it settles the version.
@@ -28,7 +28,7 @@ pub(super) struct Queue<F> {
     pub(super) waker: Option<Waker>,
 }
 
-impl<F: Frame> Queue<F> {
+impl<F: Frame> FrameQueue<F> {
     pub(super) fn new() -> Self {
         Self {
             short: VecDeque::new(),
@@ -37,7 +37,7 @@ impl<F: Frame> Queue<F> {
             fragment_next: false,
             bytes: 0,
             was_full: false,
-            stage: Stage::Open,
+            stage: QueueStage::Open,
             last: None,
             batches: false,
             begun: false,
@@ -62,8 +62,8 @@ impl<F: Frame> Queue<F> {
     }
 
     pub(super) fn finish(&mut self, last: Option<F>) {
-        if self.stage == Stage::Open {
-            self.stage = Stage::Finished;
+        if self.stage == QueueStage::Open {
+            self.stage = QueueStage::Finished;
             self.last = last.map(|last| {
                 let bytes = last.encoded_len();
                 self.bytes += bytes;

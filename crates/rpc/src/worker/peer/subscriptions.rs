@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 use super::{LinkState, PeerState, WorkerPeer};
 use crate::proto::worker::v1 as wire;
 use crate::proto::worker::v1::node_frame::Frame;
-use crate::worker::link::Link;
+use crate::worker::link::LinkToWorker;
 
 /// Maximum number of ended sessions that a node remembers for a worker without a link.
 const ENDED_SESSIONS: usize = 4096;
@@ -85,7 +85,7 @@ impl WorkerPeer {
     }
 
     /// The returned worker also gets the missed changes.
-    pub(super) fn resume_subscriptions(&self, state: &mut PeerState, link: &Link) {
+    pub(super) fn resume_subscriptions(&self, state: &mut PeerState, link: &LinkToWorker) {
         for uri in std::mem::take(&mut state.unsubscribed) {
             link.send(0, Frame::Unsubscribe(wire::Unsubscribe { uri }));
         }

@@ -16,7 +16,7 @@ use shoal_telemetry::metrics::{EndReason, TaskOutcome, metrics};
 use super::super::Node;
 use super::super::tasks::NEVER_BEGUN;
 use super::Posting;
-use crate::actor::record::Step;
+use crate::actor::record::RecordStep;
 use crate::call::InFlight;
 use crate::clock::unix_millis;
 use crate::here::in_task;
@@ -125,7 +125,7 @@ impl Node {
             made_at: opened_at.unwrap_or_else(unix_millis),
         };
         let listed = match live.apply(Input::TaskMade(made.clone())) {
-            Ok(_) => live.write_record(Step::Save).await,
+            Ok(_) => live.write_record(RecordStep::Save).await,
             Err(_closed) => {
                 self.end_task(&made.task, to).await;
                 return Err(self.being_moved());
@@ -143,7 +143,7 @@ impl Node {
     async fn unmake(&self, live: &Arc<LiveSession>, task: &SessionRef) {
         live.note(Input::TaskUnmade(task.session.clone()));
         self.end_task(&task.session, task).await;
-        if let Err(error) = live.write_record(Step::Save).await {
+        if let Err(error) = live.write_record(RecordStep::Save).await {
             tracing::debug!(session = %live.id, %error, "a task that never started is still listed");
         }
     }

@@ -7,7 +7,7 @@ use shoal_ports::{CallFailure, Delivered, DeliveryId, GatewayError, Grant, Sessi
 use shoal_protocol::{InvalidMessage, Message, batch, error_response, error_response_without_id};
 
 use super::super::Node;
-use super::begun::Begun;
+use super::begun::BegunBatch;
 use super::request_id;
 use crate::actor::SessionMsg;
 use crate::live::{Closed, LiveSession};
@@ -32,7 +32,7 @@ impl Node {
         let Some(begun) = self.ask_for_change(to, begin).await? else {
             return Ok(None);
         };
-        let Begun {
+        let BegunBatch {
             live,
             mut answers,
             calls,
@@ -69,7 +69,7 @@ impl Node {
         members: Vec<Result<Message, InvalidMessage>>,
         (delivery, repeated): (DeliveryId, bool),
         grant: Option<&Arc<Grant>>,
-    ) -> Result<Result<Option<Begun>, GatewayError>, Closed> {
+    ) -> Result<Result<Option<BegunBatch>, GatewayError>, Closed> {
         let came = Came {
             delivery,
             call: None,
@@ -112,7 +112,7 @@ impl Node {
                 }
             }
         }
-        Ok(Ok(Some(Begun {
+        Ok(Ok(Some(BegunBatch {
             live: live.clone(),
             answers,
             calls,

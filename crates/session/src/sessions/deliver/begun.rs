@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::live::LiveSession;
 use crate::state::AdmittedCall;
 
-pub(crate) struct Begun {
+pub(crate) struct BegunBatch {
     pub(super) live: Arc<LiveSession>,
     pub(super) answers: Vec<Bytes>,
     pub(super) calls: Vec<AdmittedCall>,

@@ -7,7 +7,7 @@ use shoal_protocol::{Message, Method, Request, error_response};
 
 use super::super::Node;
 use super::{ATTEMPTS, input};
-use crate::actor::{Changed, SessionMsg, Unsent};
+use crate::actor::{Changed, SessionMsg, UnsentMessage};
 use crate::live::{Closed, LiveSession};
 use crate::state::{Came, Effect, capability_of, has_capability};
 
@@ -26,8 +26,8 @@ impl Node {
             {
                 Ok(Ok(changed)) => return changed,
                 Ok(Err(Closed)) => Box::pin(self.forget_dead(&live)).await,
-                Err(Unsent::Full) => return Err(self.too_many_changes()),
-                Err(Unsent::Dead) => {
+                Err(UnsentMessage::Full) => return Err(self.too_many_changes()),
+                Err(UnsentMessage::Dead) => {
                     let died = "the session's actor failed on the message";
                     return Err(GatewayError::Internal(died.to_owned()));
                 }

@@ -3,7 +3,7 @@
 use shoal_ports::GatewayError;
 
 use super::super::Node;
-use super::super::answered::Answered;
+use super::super::answered::AnsweredRequests;
 use crate::live::LiveSession;
 use crate::state::Effect;
 
@@ -24,7 +24,7 @@ impl Node {
         else {
             return Ok(Some(effect));
         };
-        if self.answered(live, &[request]).await? == Answered::Nothing {
+        if self.answered(live, &[request]).await? == AnsweredRequests::Nothing {
             return Ok(Some(Effect::RespondAndSave(greeting)));
         }
         Ok((!repeated).then_some(Effect::Respond(refusal)))

@@ -121,7 +121,7 @@ impl Node {
     async fn pass_answer(
         &self,
         live: &Arc<LiveSession>,
-        answer: state::TaskAnswer,
+        answer: state::TaskInputAnswer,
     ) -> Result<(), GatewayError> {
         let taken = answer.slot.answer(answer.ask, answer.outcome).await;
         if !taken {

@@ -7,16 +7,16 @@ use shoal_ports::{CallId, ServerFacts, SessionId, StateRequest};
 use shoal_protocol::{Outcome, RawJson, RequestId, RpcError, code};
 
 use super::super::tests::{LIMITS, call_of, facts, ready, request};
-use super::{Effect, SessionState};
+use super::{Effect, SessionMachine};
 use crate::record::Record;
 use crate::state::{Admission, Input};
 
-fn ask(session: &mut SessionState, call: u64, asked: StateRequest) -> Effect {
+fn ask(session: &mut SessionMachine, call: u64, asked: StateRequest) -> Effect {
     let call = call_of(session, call);
     session.apply(Input::StateAsked { call, asked }, &facts())
 }
 
-fn carry_out(session: &mut SessionState, call: u64, asked: StateRequest) -> Outcome {
+fn carry_out(session: &mut SessionMachine, call: u64, asked: StateRequest) -> Outcome {
     match ask(session, call, asked) {
         Effect::StateAnswer(outcome) => outcome,
         Effect::Keep { change, .. } => {
@@ -50,14 +50,14 @@ fn error(outcome: Outcome) -> RpcError {
     }
 }
 
-fn with_calls(calls: u64) -> (SessionState, Vec<Admission>) {
+fn with_calls(calls: u64) -> (SessionMachine, Vec<Admission>) {
     let mut session = ready();
     let calls = (0..calls).map(|call| start(&mut session, call, &facts()));
     let calls = calls.collect();
     (session, calls)
 }
 
-fn start(session: &mut SessionState, call: u64, facts: &ServerFacts) -> Admission {
+fn start(session: &mut SessionMachine, call: u64, facts: &ServerFacts) -> Admission {
     let started = session.apply(
         request(call, shoal_protocol::Method::ToolsCall, "{}"),
         facts,
@@ -182,7 +182,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 struct Kept {
-    session: SessionState,
+    session: SessionMachine,
     stored: Bytes,
     calls: BTreeMap<u64, CallId>,
     _running: Vec<Admission>,
@@ -205,7 +205,7 @@ impl Kept {
 
     fn lose_owner(&mut self) {
         let record = Record::from_bytes(&self.stored).unwrap();
-        let mut next = SessionState::new(SessionId::random(), record, LIMITS);
+        let mut next = SessionMachine::new(SessionId::random(), record, LIMITS);
         let calls = self.calls.iter();
         let running = calls.map(|(request, call)| {
             let (admission, _) = next.take_over(RequestId::from_number(*request), *call);

@@ -16,7 +16,7 @@ use serde_json::json;
 /// In seconds; allows for clock differences.
 const GOOD_FOR: u64 = 300;
 
-enum Key {
+enum AssertionKey {
     Ecdsa(&'static str, EcdsaKeyPair),
     Ed25519(Ed25519KeyPair),
     Rsa(RsaKeyPair),
@@ -32,7 +32,7 @@ pub(super) fn sign(
     client: &str,
     audience: &str,
 ) -> Result<String, String> {
-    let key = Key::read(pem).ok_or(
+    let key = AssertionKey::read(pem).ok_or(
         "private_key_file holds no private key that Shoal can sign with: use an unencrypted key in PEM, on P-256 or P-384, Ed25519, or RSA",
     )?;
     let mut header = json!({ "alg": key.algorithm(), "typ": "JWT" });
@@ -62,7 +62,7 @@ pub(super) fn sign(
     Ok(format!("{signed}.{}", encoded(&signature)))
 }
 
-impl Key {
+impl AssertionKey {
     fn read(pem: &str) -> Option<Self> {
         let der = PrivateKeyDer::from_pem_slice(pem.as_bytes()).ok()?;
         let bytes = der.secret_der();

@@ -33,7 +33,7 @@ pub(super) struct Challenge {
 }
 
 #[derive(Deserialize)]
-struct ResourceMetadata {
+struct ServerResourceMetadata {
     resource: Option<String>,
     #[serde(default)]
     authorization_servers: Vec<String>,
@@ -134,7 +134,7 @@ pub(super) async fn find(
     issuer: &str,
     challenge: Option<&Challenge>,
 ) -> Result<TokenSource, NoToken> {
-    let reader = Reader { client, server };
+    let reader = MetadataReader { client, server };
     let asked_scope = challenge.and_then(|challenge| challenge.scope.clone());
     if !issuer.is_empty() {
         let mut source = reader.authorization_server(issuer).await?;
@@ -165,13 +165,16 @@ pub(super) async fn find(
     Ok(source)
 }
 
-struct Reader<'a> {
+struct MetadataReader<'a> {
     client: &'a Client,
     server: &'a Url,
 }
 
-impl Reader<'_> {
-    async fn resource(&self, named: Option<&str>) -> Result<Option<ResourceMetadata>, NoToken> {
+impl MetadataReader<'_> {
+    async fn resource(
+        &self,
+        named: Option<&str>,
+    ) -> Result<Option<ServerResourceMetadata>, NoToken> {
         let name = "oauth-protected-resource";
         let places = match named {
             Some(named) => vec![self.checked(named)?],
@@ -181,7 +184,7 @@ impl Reader<'_> {
             ],
         };
         for place in places {
-            let Some(found) = self.read::<ResourceMetadata>(&place).await? else {
+            let Some(found) = self.read::<ServerResourceMetadata>(&place).await? else {
                 continue;
             };
             if let Some(resource) = &found.resource

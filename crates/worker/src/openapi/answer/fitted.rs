@@ -25,7 +25,7 @@ pub(super) fn fitted(mut answer: Value, schema: &Value, bytes: usize) -> Fitted 
         });
     }
     let steps = LEAST_STEPS + STEPS_PER_BYTE * bytes;
-    let mut walk = Walk {
+    let mut walk = FittingWalk {
         root: schema,
         left: steps,
     };
@@ -39,12 +39,12 @@ pub(super) fn fitted(mut answer: Value, schema: &Value, bytes: usize) -> Fitted 
     }
 }
 
-struct Walk<'a> {
+struct FittingWalk<'a> {
     root: &'a Value,
     left: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> FittingWalk<'a> {
     fn fits(&mut self, value: &Value, schema: &'a Value, hops: usize) -> bool {
         let Some(schema) = self.applying(value, schema, hops) else {
             return false;

@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 use reqwest::Url;
 use serde_json::{Map, Value};
 
-use super::tidy::Place;
+use super::tidy::ValueRole;
 
 const PARTS: &str = "x-shoal-parts";
 
@@ -28,7 +28,7 @@ pub(in crate::openapi) struct Parts {
     wanted: Vec<PartLocation>,
 }
 
-pub(super) struct Gathered {
+pub(super) struct GatheredParts {
     pub(super) root: Value,
     pub(super) missing: BTreeMap<String, String>,
 }
@@ -118,7 +118,7 @@ impl Parts {
         }
     }
 
-    pub(super) fn finish(mut self) -> Gathered {
+    pub(super) fn finish(mut self) -> GatheredParts {
         for (location, name) in &self.names {
             if !self.found.contains_key(name) {
                 let pointer = format!("/{PARTS}/{name}");
@@ -131,23 +131,23 @@ impl Parts {
         {
             root.insert(PARTS.to_owned(), Value::Object(self.found));
         }
-        Gathered {
+        GatheredParts {
             root: self.root,
             missing: self.missing,
         }
     }
 
     fn linked(&mut self, mut value: Value, from: &PartLocation, pointer: &str) -> Value {
-        self.link(&mut value, Place::Object, from, pointer);
+        self.link(&mut value, ValueRole::Object, from, pointer);
         value
     }
 
-    fn link(&mut self, value: &mut Value, place: Place, from: &PartLocation, pointer: &str) {
+    fn link(&mut self, value: &mut Value, place: ValueRole, from: &PartLocation, pointer: &str) {
         match value {
             Value::Object(members) => {
                 for (key, value) in members {
                     match (place.of(key, value), value) {
-                        (Place::Data, _) => {}
+                        (ValueRole::Data, _) => {}
                         (_, Value::String(reference)) if key == "$ref" => {
                             if let Some(linked) = self.reference(reference, from, pointer) {
                                 *reference = linked;

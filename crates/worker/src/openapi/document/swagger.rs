@@ -4,7 +4,7 @@ mod parameters;
 
 use serde_json::{Map, Value, json};
 
-use self::parameters::{Given, given};
+use self::parameters::{GivenParameters, given};
 use super::{Document, text};
 
 const METHODS: [&str; 7] = ["get", "put", "post", "delete", "options", "head", "patch"];
@@ -108,7 +108,7 @@ impl Usual<'_> {
             own("produces", &self.produces),
         );
         let mut converted = members.clone();
-        let Given { parameters, body } =
+        let GivenParameters { parameters, body } =
             given(self.document, common, members.get("parameters"), &consumes);
         converted.insert("parameters".into(), Value::Array(parameters));
         if let Some(body) = body {

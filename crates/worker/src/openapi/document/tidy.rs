@@ -30,13 +30,13 @@ const NAMED: [&str; 24] = [
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::openapi) enum Place {
+pub(in crate::openapi) enum ValueRole {
     Object,
     Names,
     Data,
 }
 
-impl Place {
+impl ValueRole {
     pub(in crate::openapi) fn of(self, key: &str, value: &Value) -> Self {
         match self {
             Self::Data => Self::Data,
@@ -50,25 +50,26 @@ impl Place {
 
 /// Removes `null` members. Under a name that the author chose, `null` becomes an empty object.
 pub(super) fn without_nulls(value: &mut Value) {
-    tidy(value, Place::Object);
+    tidy(value, ValueRole::Object);
 }
 
-fn tidy(value: &mut Value, place: Place) {
+fn tidy(value: &mut Value, place: ValueRole) {
     match value {
         Value::Object(members) => {
             match place {
-                Place::Names => {
+                ValueRole::Names => {
                     let nulls = members.values_mut().filter(|value| value.is_null());
                     nulls.for_each(|value| *value = Value::Object(Map::new()));
                 }
-                _ => members
-                    .retain(|key, value| !value.is_null() || place.of(key, value) == Place::Data),
+                _ => members.retain(|key, value| {
+                    !value.is_null() || place.of(key, value) == ValueRole::Data
+                }),
             }
             for (key, value) in members {
                 match (key.as_str(), place.of(key, value)) {
-                    (_, Place::Data) => {}
-                    ("security", _) if place == Place::Object => requirements(value),
-                    ("type", _) if place == Place::Object => kinds(value),
+                    (_, ValueRole::Data) => {}
+                    ("security", _) if place == ValueRole::Object => requirements(value),
+                    ("type", _) if place == ValueRole::Object => kinds(value),
                     (_, inner) => tidy(value, inner),
                 }
             }

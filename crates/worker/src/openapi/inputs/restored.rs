@@ -20,7 +20,7 @@ impl WireNames {
         &self,
         arguments: Map<String, Value>,
     ) -> Result<Map<String, Value>, String> {
-        let mut walk = Walk {
+        let mut walk = RestoringWalk {
             root: &self.0,
             left: MOST_STEPS,
             conflict: None,
@@ -38,13 +38,13 @@ impl WireNames {
     }
 }
 
-struct Walk<'a> {
+struct RestoringWalk<'a> {
     root: &'a Value,
     left: usize,
     conflict: Option<String>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> RestoringWalk<'a> {
     fn gather(
         &mut self,
         schema: &'a Value,

@@ -3,7 +3,7 @@
 use super::Segments;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Expression {
+pub(super) struct PathExpression {
     pub(super) before: &'static str,
     pub(super) name: String,
     pub(super) segments: Segments,
@@ -11,7 +11,7 @@ pub(super) struct Expression {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Braces {
-    Values(Vec<Expression>),
+    Values(Vec<PathExpression>),
     /// `{?a,b}`
     Query(Vec<String>),
 }
@@ -19,7 +19,7 @@ pub(super) enum Braces {
 /// Parses the text between braces, unless the whole text is a declared parameter's name.
 pub(super) fn read(written: &str, is_declared: &dyn Fn(&str) -> bool) -> Braces {
     let whole = |segments| {
-        Braces::Values(vec![Expression {
+        Braces::Values(vec![PathExpression {
             before: "",
             name: written.to_owned(),
             segments,
@@ -56,7 +56,7 @@ pub(super) fn read(written: &str, is_declared: &dyn Fn(&str) -> bool) -> Braces 
             return whole(Segments::One);
         }
         let between = if before.is_empty() { "," } else { before };
-        expressions.push(Expression {
+        expressions.push(PathExpression {
             before: if at == 0 { before } else { between },
             name: name.to_owned(),
             segments: if own == Segments::One {

@@ -1,4 +1,4 @@
-use super::expression::{Braces, Expression, read};
+use super::expression::{Braces, PathExpression, read};
 use super::{BoundPath, PathPiece, QueryPair, Segments, literal};
 use crate::openapi::document::{Parameter, ParameterLocation};
 use crate::openapi::inputs::{Inputs, Unsupported};
@@ -13,7 +13,7 @@ pub(in crate::openapi) struct PathTemplate {
 #[derive(Debug)]
 enum Part {
     Text(String),
-    Name(Expression),
+    Name(PathExpression),
 }
 
 impl PathTemplate {

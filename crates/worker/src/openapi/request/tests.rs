@@ -4,7 +4,7 @@ use percent_encoding::percent_decode_str;
 use proptest::prelude::{any, proptest};
 use serde_json::{Map, Value, json};
 
-use super::{HttpRequest, build};
+use super::{OperationRequest, build};
 use crate::OpenApiConfig;
 use crate::openapi::api::Api;
 use crate::openapi::choice::ToolChoice;
@@ -30,7 +30,7 @@ fn api() -> Api {
     Api::compile(&document, &config, &ToolChoice::default(), &source, None).unwrap()
 }
 
-fn request(api: &Api, arguments: Value) -> Result<HttpRequest, String> {
+fn request(api: &Api, arguments: Value) -> Result<OperationRequest, String> {
     let arguments: Map<String, Value> = serde_json::from_value(arguments).unwrap();
     build(&api.operations["get"], &api.base, &arguments, &[])
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::super::document::pointer;
-use super::{Open, Schemas, TooLarge};
+use super::{OpenSchema, Schemas, TooLarge};
 
 const SAME_VALUE: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 
@@ -48,7 +48,7 @@ impl<'a> Schemas<'a> {
                 let name = self.free_name(&place);
                 self.spend(name.len() + STUB)?;
                 self.names.insert(place.clone(), name.clone());
-                self.open.push_back(Open {
+                self.open.push_back(OpenSchema {
                     place,
                     name: name.clone(),
                     schema,

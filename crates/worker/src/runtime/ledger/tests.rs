@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::super::client;
 use super::super::record::CallRecord;
 use super::super::tests::script::{call, done, repeatable};
-use super::{Entered, Ledger};
+use super::{CallLedger, Entered};
 use crate::PoolConfig;
 
 const CALLS: usize = 8;
@@ -42,7 +42,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 struct History {
-    ledger: Arc<Ledger>,
+    ledger: Arc<CallLedger>,
     calls: Vec<Call>,
     number: Option<LedgerNumber>,
     /// Calls whose caller knows that they did not run.
@@ -62,7 +62,7 @@ impl History {
             ..PoolConfig::new("p")
         };
         let calls: Vec<Call> = (0..CALLS).map(|_| call()).collect();
-        let ledger = Ledger::new(&config);
+        let ledger = CallLedger::new(&config);
         let mut bound = ledger.number();
         if restarted {
             // An earlier process with this worker's name may have run these calls.
@@ -152,7 +152,7 @@ fn a_repeatable_call_leaves_no_trace() {
         retained_results: 0,
         ..PoolConfig::new("p")
     };
-    let ledger = Ledger::new(&config);
+    let ledger = CallLedger::new(&config);
     let call = repeatable();
     for _ in 0..2 {
         let entered = ledger.enter(&call, None, || Ok(()));
@@ -174,7 +174,7 @@ fn a_repeatable_call_leaves_no_trace() {
 
 #[tokio::test]
 async fn a_result_that_is_acknowledged_is_not_kept() {
-    let ledger = Ledger::new(&PoolConfig::new("p"));
+    let ledger = CallLedger::new(&PoolConfig::new("p"));
     for _ in 0..1000 {
         let (bound, number) = (call(), Some(ledger.number()));
         let Ok(Entered::New(record, ())) = ledger.enter(&bound, number, || Ok(())) else {

@@ -2,11 +2,11 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use super::Shared;
+use super::PoolInner;
 use super::work::{BoxedCall, CallTask};
 
 pub(super) struct PoolActor {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<PoolInner>,
 }
 
 pub(super) enum Job {

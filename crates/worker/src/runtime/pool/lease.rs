@@ -3,20 +3,20 @@ use std::sync::Arc;
 use ractor::ActorRef;
 use shoal_ports::Principal;
 
-use super::Shared;
+use super::PoolInner;
 use super::actor::Job;
 
 /// Dropping the lease frees the actor for its next job.
 pub(in crate::runtime) struct ActorLease(Option<Leased>);
 
 struct Leased {
-    pool: Arc<Shared>,
+    pool: Arc<PoolInner>,
     actor: ActorRef<Job>,
     principal: Principal,
 }
 
 impl ActorLease {
-    pub(super) fn new(pool: &Arc<Shared>, actor: &ActorRef<Job>, principal: &Principal) -> Self {
+    pub(super) fn new(pool: &Arc<PoolInner>, actor: &ActorRef<Job>, principal: &Principal) -> Self {
         Self(Some(Leased {
             pool: Arc::clone(pool),
             actor: actor.clone(),

@@ -14,12 +14,12 @@ const TOO_MUCH: u32 = 2 * WEIGHT;
 const FORGIVEN: Duration = Duration::from_secs(60);
 const MOST: usize = 1000;
 
-pub(super) struct Target {
+pub(super) struct TurnTarget {
     pub(super) method: Method,
     pub(super) params: Option<RawJson>,
 }
 
-impl Target {
+impl TurnTarget {
     fn name(&self) -> String {
         let named = self.method.named();
         let name = named.and_then(|member| self.params.as_ref()?.member(member.as_str())?.string());
@@ -31,16 +31,16 @@ impl Target {
 #[derive(Default)]
 pub(super) struct LongTurns {
     any: AtomicBool,
-    tools: Mutex<HashMap<String, Taken>>,
+    tools: Mutex<HashMap<String, ToolWeight>>,
 }
 
-struct Taken {
+struct ToolWeight {
     weight: u32,
     last: Instant,
 }
 
 impl LongTurns {
-    pub(super) fn forbid(&self, target: &Target) -> bool {
+    pub(super) fn forbid(&self, target: &TurnTarget) -> bool {
         if !self.any.load(Ordering::Relaxed) {
             return false;
         }
@@ -57,7 +57,7 @@ impl LongTurns {
         }
     }
 
-    pub(super) fn took(&self, time: Duration, target: &Target) {
+    pub(super) fn took(&self, time: Duration, target: &TurnTarget) {
         let long = time >= LONG;
         if !long && !self.any.load(Ordering::Relaxed) {
             return;
@@ -68,7 +68,7 @@ impl LongTurns {
             if tools.len() >= MOST {
                 tools.clear();
             }
-            let taken = tools.entry(name).or_insert_with(Taken::nothing);
+            let taken = tools.entry(name).or_insert_with(ToolWeight::nothing);
             taken.weight += WEIGHT;
             taken.last = Instant::now();
         } else if let Some(taken) = tools.get_mut(&name) {
@@ -81,7 +81,7 @@ impl LongTurns {
     }
 }
 
-impl Taken {
+impl ToolWeight {
     fn nothing() -> Self {
         Self {
             weight: 0,
@@ -96,12 +96,12 @@ mod tests {
 
     use shoal_protocol::{Method, RawJson};
 
-    use super::{FORGIVEN, LONG, LongTurns, MOST, Target, WEIGHT};
+    use super::{FORGIVEN, LONG, LongTurns, MOST, TurnTarget, WEIGHT};
 
     const SHORT: Duration = Duration::ZERO;
 
-    fn tool(name: &str) -> Target {
-        Target {
+    fn tool(name: &str) -> TurnTarget {
+        TurnTarget {
             method: Method::ToolsCall,
             params: Some(RawJson::of(&serde_json::json!({ "name": name }))),
         }

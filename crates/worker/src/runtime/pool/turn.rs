@@ -5,21 +5,21 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use super::Shared;
+use super::PoolInner;
 use super::actor::Job;
 use super::work::PooledCall;
 use crate::runtime::record::CallRecord;
 
-pub(super) enum Turn {
+pub(super) enum TurnResult {
     Ended(Arc<CallRecord>),
     Goes(Job),
 }
 
-pub(super) fn first(work: PooledCall, shared: &Arc<Shared>) -> Turn {
+pub(super) fn first(work: PooledCall, shared: &Arc<PoolInner>) -> TurnResult {
     let long_turns = &shared.long_turns;
     let (began, target) = (work.admitted(), work.target());
     if long_turns.forbid(&target) {
-        return Turn::Goes(Job::Waits(Box::new(work)));
+        return TurnResult::Goes(Job::Waits(Box::new(work)));
     }
     let mut running = work.run(Arc::clone(shared));
     // The actor polls again, so this needs no waker.
@@ -29,7 +29,7 @@ pub(super) fn first(work: PooledCall, shared: &Arc<Shared>) -> Turn {
         .poll(&mut Context::from_waker(Waker::noop()));
     long_turns.took(began.elapsed(), &target);
     match polled {
-        Poll::Ready(()) => Turn::Ended(running.call),
-        Poll::Pending => Turn::Goes(Job::Begun(running)),
+        Poll::Ready(()) => TurnResult::Ended(running.call),
+        Poll::Pending => TurnResult::Goes(Job::Begun(running)),
     }
 }

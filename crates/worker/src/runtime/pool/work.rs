@@ -8,8 +8,8 @@ use shoal_telemetry::metrics::{self, QueueOutcome, metrics};
 use shoal_telemetry::trace::{InSpan as _, Span};
 use tokio::time::Instant;
 
-use super::Shared;
-use super::long_turns::Target;
+use super::PoolInner;
+use super::long_turns::TurnTarget;
 use crate::runtime::admission::Permit;
 use crate::runtime::execute::{execute, is_late};
 use crate::runtime::measure::Measure;
@@ -63,14 +63,14 @@ impl PooledCall {
         self.record.admitted
     }
 
-    pub(super) fn target(&self) -> Target {
-        Target {
+    pub(super) fn target(&self) -> TurnTarget {
+        TurnTarget {
             method: self.call.method.clone(),
             params: self.call.params.clone(),
         }
     }
 
-    pub(super) fn run(self, pool: Arc<Shared>) -> CallTask {
+    pub(super) fn run(self, pool: Arc<PoolInner>) -> CallTask {
         let call = Arc::clone(&self.record);
         let future = Box::pin(async move {
             let ran = AssertUnwindSafe(self.run_in(&pool)).catch_unwind();
@@ -82,7 +82,7 @@ impl PooledCall {
         CallTask { future, call }
     }
 
-    async fn run_in(&self, shared: &Arc<Shared>) {
+    async fn run_in(&self, shared: &Arc<PoolInner>) {
         let pool = &shared.name;
         if is_late(&self.call) {
             self.waited(pool, QueueOutcome::Deadline);

@@ -4,7 +4,7 @@ use shoal_ports::{FailureKey, Principal, SessionId};
 use shoal_protocol::Method;
 use tokio::time::advance;
 
-use super::{Placement, Plan, SlotId, TooManyAsk, WaiterId};
+use super::{Plan, ProcessPlacement, SlotId, TooManyAsk, WaiterId};
 use crate::stdio::demand::Want;
 use crate::upstream::Quarantine;
 use crate::upstream::harness::Client;
@@ -35,17 +35,17 @@ fn alone(session: &str) -> Want {
     }
 }
 
-fn plan(placement: &mut Placement) -> Plan {
+fn plan(placement: &mut ProcessPlacement) -> Plan {
     placement.plan(|_| Quarantine::None)
 }
 
-fn granted(placement: &mut Placement) -> Vec<(u64, SlotId)> {
+fn granted(placement: &mut ProcessPlacement) -> Vec<(u64, SlotId)> {
     let plan = plan(placement);
     plan.granted.iter().map(|(w, s, _)| (w.0, *s)).collect()
 }
 
-fn with_lead(limit: usize) -> Placement {
-    let mut placement = Placement::new(limit);
+fn with_lead(limit: usize) -> ProcessPlacement {
+    let mut placement = ProcessPlacement::new(limit);
     placement.join(A, true, false);
     placement
 }
@@ -153,7 +153,7 @@ fn a_process_that_owes_the_end_of_a_call_is_kept_for_its_session_and_replaced_fo
 
 #[test]
 fn everybody_shares_a_modern_process() {
-    let mut placement = Placement::new(4);
+    let mut placement = ProcessPlacement::new(4);
     placement.join(A, true, true);
     placement.wait(WaiterId(1), alone("x"));
     placement.wait(WaiterId(2), alone("y"));
@@ -237,7 +237,7 @@ fn apart(principal: &str) -> Want {
 #[test]
 fn who_runs_apart_shares_with_its_own_calls_in_a_process_that_others_do_not_wait_for() {
     for modern in [false, true] {
-        let mut placement = Placement::new(1);
+        let mut placement = ProcessPlacement::new(1);
         placement.join(A, true, modern);
         placement.wait(WaiterId(1), shared());
         placement.wait(WaiterId(2), apart("mallory"));
@@ -265,7 +265,7 @@ fn who_runs_apart_shares_with_its_own_calls_in_a_process_that_others_do_not_wait
 
 #[test]
 fn a_suspect_without_a_process_apart_shares() {
-    let mut placement = Placement::new(1);
+    let mut placement = ProcessPlacement::new(1);
     placement.join(A, true, true);
     placement.join(B, false, true);
     placement.wait(WaiterId(1), apart("mallory"));
@@ -294,7 +294,7 @@ fn owned(name: &str, alone: bool) -> Want {
 
 #[test]
 fn an_owner_keeps_its_process_and_takes_no_others() {
-    let mut placement = Placement::owned(3, 2);
+    let mut placement = ProcessPlacement::owned(3, 2);
     placement.join(A, true, false);
     placement.wait(WaiterId(1), owned("x", false));
     placement.wait(WaiterId(2), owned("x", false));
@@ -315,7 +315,7 @@ fn an_owner_keeps_its_process_and_takes_no_others() {
 
 #[test]
 fn an_owner_has_few_processes_and_others_get_theirs() {
-    let mut placement = Placement::owned(4, 2);
+    let mut placement = ProcessPlacement::owned(4, 2);
     placement.join(A, true, false);
     for waiter in 1..=5 {
         placement.wait(WaiterId(waiter), owned("x", true));
@@ -335,7 +335,7 @@ fn an_owner_has_few_processes_and_others_get_theirs() {
 
 #[test]
 fn an_idle_process_is_given_up_for_an_owner_that_has_none() {
-    let mut placement = Placement::owned(3, 2);
+    let mut placement = ProcessPlacement::owned(3, 2);
     placement.join(A, true, false);
     placement.wait(WaiterId(1), owned("x", true));
     placement.wait(WaiterId(2), owned("x", true));
@@ -357,7 +357,7 @@ fn an_idle_process_is_given_up_for_an_owner_that_has_none() {
 #[tokio::test(start_paused = true)]
 async fn an_owners_process_is_given_up_when_it_is_idle() {
     let idle = Duration::from_secs(10);
-    let mut placement = Placement::owned(3, 2);
+    let mut placement = ProcessPlacement::owned(3, 2);
     placement.join(A, true, false);
     placement.join(B, false, false);
     placement.wait(WaiterId(1), owned("x", false));

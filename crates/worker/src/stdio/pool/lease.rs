@@ -6,13 +6,13 @@ use shoal_protocol::{RpcError, code};
 
 use super::ProcessPool;
 use crate::stdio::placement::{SlotId, TooManyAsk};
-use crate::upstream::{Connection, ConnectionShare, OpenQuestion};
+use crate::upstream::{ConnectionShare, OpenQuestion, ServerConnection};
 
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 
 /// Dropping the lease returns the process.
-pub(in crate::stdio) struct Lease {
-    pub(in crate::stdio) process: Arc<Connection>,
+pub(in crate::stdio) struct ProcessLease {
+    pub(in crate::stdio) process: Arc<ServerConnection>,
     pub(super) alone: bool,
     pub(super) apart: bool,
     pub(super) key: FailureKey,
@@ -21,9 +21,9 @@ pub(in crate::stdio) struct Lease {
 }
 
 /// An open question of a call, whose process meanwhile does not count.
-struct LeaseQuestion<'a>(&'a Lease);
+struct LeaseQuestion<'a>(&'a ProcessLease);
 
-impl ConnectionShare for Lease {
+impl ConnectionShare for ProcessLease {
     fn is_alone(&self) -> bool {
         self.alone
     }
@@ -60,7 +60,7 @@ impl Drop for LeaseQuestion<'_> {
     }
 }
 
-impl Drop for Lease {
+impl Drop for ProcessLease {
     fn drop(&mut self) {
         {
             let mut state = self.pool.state.lock();

@@ -5,7 +5,7 @@ use shoal_ports::Call;
 use shoal_protocol::{Method, Outcome, RawJson, RawObject};
 use tokio::time::timeout;
 
-use super::super::link::{Link, RequestHandle};
+use super::super::link::{RequestHandle, ServerLink};
 use super::super::pending::RequestOutcome;
 use super::ask;
 
@@ -14,25 +14,25 @@ const CANCELLED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Dropping this before the task's end cancels the task.
 pub(crate) struct ServerTask<'a> {
-    link: &'a Arc<Link>,
+    link: &'a Arc<ServerLink>,
     call: &'a Call,
     request: u64,
-    stage: Stage,
+    stage: CancelStage,
 }
 
-enum Stage {
+enum CancelStage {
     None,
     Creating(RequestHandle),
     Running(RawJson),
 }
 
 impl<'a> ServerTask<'a> {
-    pub(crate) fn none(link: &'a Arc<Link>, request: u64, call: &'a Call) -> Self {
+    pub(crate) fn none(link: &'a Arc<ServerLink>, request: u64, call: &'a Call) -> Self {
         Self {
             link,
             call,
             request,
-            stage: Stage::None,
+            stage: CancelStage::None,
         }
     }
 
@@ -42,30 +42,30 @@ impl<'a> ServerTask<'a> {
         creating: RequestHandle,
         params: &RawJson,
     ) -> RequestOutcome {
-        self.stage = Stage::Creating(creating);
-        let Stage::Creating(creating) = &mut self.stage else {
+        self.stage = CancelStage::Creating(creating);
+        let CancelStage::Creating(creating) = &mut self.stage else {
             return std::future::pending().await;
         };
         let caller = Some(&self.call.caller);
         creating.send(&self.call.method, Some(params), caller).await;
         let outcome = creating.outcome().await;
-        self.stage = Stage::None;
+        self.stage = CancelStage::None;
         outcome
     }
 
     pub(super) fn runs(&mut self, id: RawJson) {
-        self.stage = Stage::Running(id);
+        self.stage = CancelStage::Running(id);
     }
 
     pub(super) fn is_over(&mut self) {
-        self.stage = Stage::None;
+        self.stage = CancelStage::None;
     }
 
     /// Cancels the task. Returns whether the server may have begun it.
     pub(crate) fn abandon(&mut self) -> bool {
-        let stage = match std::mem::replace(&mut self.stage, Stage::None) {
-            Stage::None => return false,
-            Stage::Creating(creating) if creating.withdraw() => return false,
+        let stage = match std::mem::replace(&mut self.stage, CancelStage::None) {
+            CancelStage::None => return false,
+            CancelStage::Creating(creating) if creating.withdraw() => return false,
             stage => stage,
         };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -88,11 +88,11 @@ impl Drop for ServerTask<'_> {
     }
 }
 
-async fn is_cancelled(link: &Arc<Link>, call: &Call, stage: Stage) -> bool {
+async fn is_cancelled(link: &Arc<ServerLink>, call: &Call, stage: CancelStage) -> bool {
     let id = match stage {
-        Stage::None => return true,
-        Stage::Running(id) => id,
-        Stage::Creating(mut creating) => {
+        CancelStage::None => return true,
+        CancelStage::Running(id) => id,
+        CancelStage::Creating(mut creating) => {
             // Servers may drop a task that is being created, or create it anyway.
             creating.tell_cancelled();
             let made = match timeout(NAMED_WITHIN, creating.outcome()).await {

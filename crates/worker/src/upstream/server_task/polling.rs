@@ -11,7 +11,7 @@ use shoal_ports::Call;
 use shoal_protocol::{Method, Outcome, RawJson, RawObject, RpcError, code};
 use tokio::time::{Instant, sleep_until};
 
-use super::super::link::Link;
+use super::super::link::ServerLink;
 use super::super::pending::RequestOutcome;
 use super::{ServerTask, ask, lost, nameless, task_id};
 use crate::CallContext;
@@ -23,7 +23,7 @@ pub(super) const MOST_LOST: u32 = 5;
 
 pub(super) async fn follow(
     outcome: RequestOutcome,
-    link: &Arc<Link>,
+    link: &Arc<ServerLink>,
     call: &Call,
     context: &CallContext,
     task: &mut ServerTask<'_>,
@@ -48,7 +48,7 @@ pub(super) async fn follow(
 }
 
 struct Follower<'a> {
-    link: &'a Arc<Link>,
+    link: &'a Arc<ServerLink>,
     call: &'a Call,
     id: RawJson,
 }
@@ -80,7 +80,7 @@ impl Follower<'_> {
                                 stays
                             });
                             for (key, request) in asked.iter() {
-                                if let Some(asked) = Asked::of(&request)
+                                if let Some(asked) = PollRequest::of(&request)
                                     && !open.contains_key(&key)
                                 {
                                     let (abort, registration) = AbortHandle::new_pair();
@@ -132,12 +132,12 @@ impl Follower<'_> {
     }
 }
 
-struct Asked {
+struct PollRequest {
     method: Method,
     params: Option<RawJson>,
 }
 
-impl Asked {
+impl PollRequest {
     fn of(request: &RawJson) -> Option<Self> {
         Some(Self {
             method: Method::from_name(&request.member("method")?.string()?),

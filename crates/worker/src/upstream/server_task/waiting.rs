@@ -9,7 +9,7 @@ use shoal_ports::Call;
 use shoal_protocol::{Method, Outcome, RawJson, RawObject, RpcError, code};
 use tokio::time::sleep;
 
-use super::super::link::Link;
+use super::super::link::ServerLink;
 use super::super::pending::RequestOutcome;
 use super::polling::{MOST_LOST, pause_after_loss, said_pause};
 use super::{ask, lost};
@@ -17,13 +17,13 @@ use super::{ask, lost};
 const WATCHED_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) struct Waiting<'a> {
-    link: &'a Arc<Link>,
+    link: &'a Arc<ServerLink>,
     call: &'a Call,
     request: u64,
     id: RawJson,
 }
 
-enum Status {
+enum TaskStatusSeen {
     Runs(Duration),
     /// The task waits for answers to its questions, which come on `tasks/result`.
     Asks(Duration),
@@ -33,7 +33,7 @@ enum Status {
     Lost,
 }
 
-enum Turn {
+enum TaskTurn {
     Over,
     Asks,
     Unanswered,
@@ -41,7 +41,12 @@ enum Turn {
 }
 
 impl<'a> Waiting<'a> {
-    pub(super) fn new(link: &'a Arc<Link>, call: &'a Call, request: u64, id: RawJson) -> Self {
+    pub(super) fn new(
+        link: &'a Arc<ServerLink>,
+        call: &'a Call,
+        request: u64,
+        id: RawJson,
+    ) -> Self {
         Self {
             link,
             call,
@@ -69,10 +74,10 @@ impl<'a> Waiting<'a> {
                 return settled(outcome);
             }
             match self.turn(&mut pause).await {
-                Turn::Over => is_over = true,
-                Turn::Asks => {}
-                Turn::Unanswered => return settled(outcome),
-                Turn::Gone(why) => return settled(said_last(outcome, why)),
+                TaskTurn::Over => is_over = true,
+                TaskTurn::Asks => {}
+                TaskTurn::Unanswered => return settled(outcome),
+                TaskTurn::Gone(why) => return settled(said_last(outcome, why)),
             }
         }
     }
@@ -99,59 +104,59 @@ impl<'a> Waiting<'a> {
         loop {
             sleep(pause.max(WATCHED_EVERY)).await;
             was_unknown = match self.status().await {
-                Status::Unknown(error) if was_unknown => return unknown(&error),
-                Status::Unknown(_) => true,
-                Status::Unanswered => return std::future::pending().await,
-                Status::Runs(next) | Status::Asks(next) => {
+                TaskStatusSeen::Unknown(error) if was_unknown => return unknown(&error),
+                TaskStatusSeen::Unknown(_) => true,
+                TaskStatusSeen::Unanswered => return std::future::pending().await,
+                TaskStatusSeen::Runs(next) | TaskStatusSeen::Asks(next) => {
                     pause = next;
                     false
                 }
-                Status::Over | Status::Lost => false,
+                TaskStatusSeen::Over | TaskStatusSeen::Lost => false,
             };
         }
     }
 
-    async fn turn(&self, pause: &mut Duration) -> Turn {
+    async fn turn(&self, pause: &mut Duration) -> TaskTurn {
         let mut lost_in_a_row = 0;
         loop {
             match self.status().await {
-                Status::Over => return Turn::Over,
-                Status::Unanswered => return Turn::Unanswered,
-                Status::Unknown(error) => return Turn::Gone(unknown(&error)),
-                Status::Asks(next) => {
+                TaskStatusSeen::Over => return TaskTurn::Over,
+                TaskStatusSeen::Unanswered => return TaskTurn::Unanswered,
+                TaskStatusSeen::Unknown(error) => return TaskTurn::Gone(unknown(&error)),
+                TaskStatusSeen::Asks(next) => {
                     *pause = next;
                     sleep(next).await;
-                    return Turn::Asks;
+                    return TaskTurn::Asks;
                 }
-                Status::Runs(next) => {
+                TaskStatusSeen::Runs(next) => {
                     lost_in_a_row = 0;
                     *pause = next;
                     sleep(next).await;
                 }
-                Status::Lost
+                TaskStatusSeen::Lost
                     if lost_in_a_row < MOST_LOST && self.link.pending.ended().is_none() =>
                 {
                     lost_in_a_row += 1;
                     sleep(pause_after_loss(lost_in_a_row)).await;
                 }
-                Status::Lost => {
-                    return Turn::Gone("the server could not be asked for its task".to_owned());
+                TaskStatusSeen::Lost => {
+                    return TaskTurn::Gone("the server could not be asked for its task".to_owned());
                 }
             }
         }
     }
 
-    async fn status(&self) -> Status {
+    async fn status(&self) -> TaskStatusSeen {
         let about = (Method::TasksGet, self.id.clone());
         let task = match ask(self.link, self.call, about, RawObject::default()).await {
             RequestOutcome::Answered(Outcome::Result(task)) => task,
             RequestOutcome::Answered(Outcome::Error(error)) => {
                 return match error.code {
-                    code::METHOD_NOT_FOUND => Status::Unanswered,
-                    _ => Status::Unknown(error),
+                    code::METHOD_NOT_FOUND => TaskStatusSeen::Unanswered,
+                    _ => TaskStatusSeen::Unknown(error),
                 };
             }
-            _ => return Status::Lost,
+            _ => return TaskStatusSeen::Lost,
         };
         // Some servers wrap the task in an object.
         let task = task
@@ -160,9 +165,9 @@ impl<'a> Waiting<'a> {
             .unwrap_or(task);
         let pause = said_pause(&task, POLL_INTERVAL);
         match task.member("status").and_then(|status| status.string()) {
-            Some(status) if OVER.contains(&&*status) => Status::Over,
-            Some(status) if status == "input_required" => Status::Asks(pause),
-            _ => Status::Runs(pause),
+            Some(status) if OVER.contains(&&*status) => TaskStatusSeen::Over,
+            Some(status) if status == "input_required" => TaskStatusSeen::Asks(pause),
+            _ => TaskStatusSeen::Runs(pause),
         }
     }
 }

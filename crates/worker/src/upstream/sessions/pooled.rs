@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::SessionOwner;
 use super::blame::Blame;
-use crate::upstream::connection::Connection;
+use crate::upstream::connection::ServerConnection;
 use crate::upstream::launcher::Launcher;
 use crate::upstream::restart_delay::RestartDelay;
 
@@ -32,7 +32,7 @@ pub(super) struct Usage {
 }
 
 pub(super) struct SessionConnection {
-    pub(super) connection: Option<Arc<Connection>>,
+    pub(super) connection: Option<Arc<ServerConnection>>,
     pub(super) began: Instant,
     restart_delay: RestartDelay,
     pub(super) not_before: Instant,

@@ -16,7 +16,7 @@ const NO_SCHEMA: [&str; 8] = [
     "$ref",
 ];
 
-pub(super) struct Given {
+pub(super) struct GivenParameters {
     pub(super) parameters: Vec<Value>,
     pub(super) body: Option<Value>,
 }
@@ -26,7 +26,7 @@ pub(super) fn given(
     common: Option<&Value>,
     own: Option<&Value>,
     consumes: &[String],
-) -> Given {
+) -> GivenParameters {
     let (mut parameters, mut body, mut fields) = (Vec::new(), None, Vec::new());
     for parameter in effective(document, [common, own]) {
         match parameter.get("in").and_then(Value::as_str) {
@@ -40,7 +40,7 @@ pub(super) fn given(
         (None, false) => Some(of_fields(&fields, consumes)),
         (None, true) => None,
     };
-    Given { parameters, body }
+    GivenParameters { parameters, body }
 }
 
 /// Merges lists of parameters; later ones replace earlier ones. A dangling reference stays, so that
