@@ -24,7 +24,7 @@ pub struct Call {
     pub progress_token: Option<RawJson>,
     /// Which log messages the caller wants.
     pub log: LogFilter,
-    /// The time at which the call fails with [`CallFailure::DeadlineExceeded`].
+    /// The time at which the call fails with [`CallFailure::DeadlineExceeded`](crate::CallFailure::DeadlineExceeded).
     pub deadline: Instant,
     /// Whether the call may run again. A worker keeps the result of a run-once call for later readers.
     pub repeat: Repeat,
@@ -97,7 +97,7 @@ impl LogFilter {
 
 /// A call that a worker has accepted. Dropping this handle does not cancel the call.
 ///
-/// If `events` ends without [`CallEventKind::Finished`], the connection to the worker broke, or another reader [has
+/// If `events` ends without [`CallEventKind::Finished`](crate::CallEventKind::Finished), the connection to the worker broke, or another reader [has
 /// attached](CallControl::is_replaced).
 pub struct RunningCall {
     /// The call's events, in order, up to `Finished`.
