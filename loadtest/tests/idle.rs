@@ -1,3 +1,5 @@
+//! Small idle crowds against this program's floor and against Shoal.
+
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
 mod common;

@@ -1,3 +1,5 @@
+//! The closed loop against this program's own servers.
+
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
 mod common;

@@ -1,3 +1,5 @@
+//! The fault proxy between a client and an echo server.
+
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 use std::io::ErrorKind;

@@ -1,3 +1,5 @@
+//! Real Redis servers that are restarted, stopped and filled.
+
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 use std::time::Duration;

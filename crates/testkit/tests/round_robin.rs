@@ -1,3 +1,5 @@
+//! The balancer in front of controllable servers.
+
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 use std::convert::Infallible;

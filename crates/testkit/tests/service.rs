@@ -1,3 +1,5 @@
+//! The balancer of connections in front of servers that answer with their names.
+
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! Resuming clients against a correct server and against servers with one fault each.
+
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
 mod server;

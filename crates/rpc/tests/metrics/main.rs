@@ -1,3 +1,5 @@
+//! Metrics of links, in a process of its own because metrics are global.
+
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 #[path = "../rpc/probe.rs"]

@@ -133,7 +133,7 @@ impl Worker for ScriptedWorker {
     async fn start(
         &self,
         call: Call,
-        ledger: Option<LedgerNumber>,
+        _: Option<LedgerNumber>,
     ) -> Result<RunningCall, CallFailure> {
         let id = call.id;
         self.started.lock().push(call.clone());
