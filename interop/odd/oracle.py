@@ -11,8 +11,10 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import os
 import pathlib
 import re
+import ssl
 import sys
 import tempfile
 import warnings
@@ -25,14 +27,14 @@ from compare import worse
 from oddities import ALL
 from oddities import rows as driven
 
-SERVER = pathlib.Path(__file__).with_name("server.py")
+HERE = pathlib.Path(__file__).parent
 START_SECONDS = 60
 WATCHED_SECONDS = 6
 MOST_READINGS = 12
 """How often the lists may be read in that time."""
 ERAS = ("legacy", "modern")
 SDKS = ("python", "typescript")
-AT_ONCE = 10
+AT_ONCE = 16
 
 
 @contextlib.asynccontextmanager
@@ -59,6 +61,20 @@ async def served(running: asyncio.subprocess.Process) -> str | None:
 
 
 @dataclass(frozen=True)
+class Servers:
+    """How odd servers are started. Thousands are, so their modules are compiled once."""
+
+    directory: pathlib.Path
+
+    @property
+    def logs(self) -> pathlib.Path:
+        return self.directory / "logs"
+
+    def words(self, program: str, *arguments: str) -> list[str]:
+        return [sys.executable, "-E", "-S", "-X", f"pycache_prefix={self.directory / 'compiled'}", str(HERE / program), *arguments]
+
+
+@dataclass(frozen=True)
 class Cell:
     """The view of an era's client through Shoal, and directly."""
 
@@ -77,6 +93,13 @@ class Cell:
         return f"{word} {self.name}{f': {why}' if why else ''}" + (f" (directly it fails in: {self.refused})" if self.refused else "")
 
 
+def trust_one_authority(file: pathlib.Path) -> None:
+    """Gives clients and Shoal one certificate to trust. To read those of all authorities takes them longer than all that they are asked."""
+    if authorities := ssl.create_default_context().get_ca_certs(binary_form=True):
+        file.write_text(ssl.DER_cert_to_PEM_cert(authorities[0]))
+        os.environ |= {"SSL_CERT_FILE": str(file), "SSL_CERT_DIR": ""}
+
+
 def judged(oddity: str, against: list[tuple[str, str]]) -> str:
     """`ok`, or what is worse, and why it is accepted."""
     accepted = ACCEPTED.get(oddity)
@@ -85,13 +108,19 @@ def judged(oddity: str, against: list[tuple[str, str]]) -> str:
     return f"FAIL: {'; '.join(f'{step}: {how}' for step, how in against)[:400]}" if against else "ok"
 
 
+def reported(cells: list[Cell]) -> list[Cell]:
+    for cell in cells:
+        print(cell.told, flush=True)
+    return cells
+
+
 class Oracle:
     """Runs rows: an oddity, over a transport, with a server of an era."""
 
-    def __init__(self, shoal: str, port: str, logs: pathlib.Path, typescript: TypeScript) -> None:
+    def __init__(self, shoal: str, servers: Servers, port: str, typescript: TypeScript) -> None:
         self._shoal = shoal
+        self._servers = servers
         self._port = port
-        self._logs = logs
         self._typescript = typescript
         self._runs = itertools.count()
 
@@ -130,10 +159,10 @@ class Oracle:
     def _words(self, oddity: str, transport: str, era: str) -> tuple[list[str], pathlib.Path]:
         """The URL or the command of a separate server, and its record."""
         run = f"run{next(self._runs)}"
-        log = self._logs / run
+        log = self._servers.logs / run
         if transport == "http":
             return [f"http://127.0.0.1:{self._port}/{run}/{oddity}/{era}/mcp"], log
-        return [sys.executable, "-B", str(SERVER), oddity, era, "--log", str(log)], log
+        return self._servers.words("server.py", oddity, era, str(log)), log
 
 
 async def main() -> int:
@@ -151,22 +180,27 @@ async def main() -> int:
         if (not args.only or oddity in args.only) and args.transport in (None, transport) and args.era in (None, era)
     ]
     cells: list[Cell] = []
-    with tempfile.TemporaryDirectory() as logs:
-        async with process(sys.executable, "-B", str(SERVER), "--http", "--log", logs) as server, TypeScript() as typescript:
+    with tempfile.TemporaryDirectory() as directory:
+        servers = Servers(pathlib.Path(directory))
+        servers.logs.mkdir()
+        trust_one_authority(servers.directory / "authority.pem")
+        async with process(*servers.words("over_http.py", str(servers.logs))) as server, TypeScript() as typescript:
             port = (await server.stdout.readline()).decode().strip()
-            oracle = Oracle(args.shoal, port, pathlib.Path(logs), typescript)
+            oracle = Oracle(args.shoal, servers, port, typescript)
 
-            async def limited(row: tuple[str, str, str]) -> None:
+            async def limited(row: tuple[str, str, str]) -> list[Cell]:
                 async with limit:
-                    found = await oracle.row(*row)
-                    # A failure caused by a busy machine passes in the second attempt.
-                    if any(cell.failed for cell in found):
-                        found = await oracle.row(*row)
-                for cell in found:
-                    print(cell.told, flush=True)
-                cells.extend(found)
+                    return await oracle.row(*row)
 
-            await asyncio.gather(*map(limited, rows))
+            repeated = []
+            for row, task in [(row, asyncio.create_task(limited(row))) for row in rows]:
+                if any(cell.failed for cell in await task):
+                    repeated.append(row)
+                else:
+                    cells += reported(task.result())
+            # A failure caused by a busy machine passes when the row runs alone.
+            for row in repeated:
+                cells += reported(await oracle.row(*row))
     failed = sum(cell.failed for cell in cells)
     accepted = sum(cell.verdict.startswith("skip") for cell in cells)
     print(f"{len({row[0] for row in rows})} oddities, {len(cells)} cells, {accepted} accepted, {failed} failed")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from plain import Plain, Talks
 
 from . import changes, contents, envelopes, events, handshakes, http, items, lists, modern, questions, results, schemas, stdio, talks, tasks, unlisted
@@ -14,7 +12,7 @@ _DIAGONAL = tuple(module.__name__ for module in (contents, items, schemas))
 
 
 def _name(kind: type[Plain]) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z0-9])", "-", kind.__name__).lower()
+    return "".join(f"-{letter.lower()}" if letter.isupper() or letter.isdigit() else letter for letter in kind.__name__)[1:]
 
 
 def _all(kind: type[Plain]) -> list[type[Plain]]:

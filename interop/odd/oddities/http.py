@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import queue
 import zlib
@@ -82,6 +81,8 @@ class _Compressed(_Changed):
     coding: ClassVar[str] = "gzip"
 
     def packed(self, body: bytes) -> bytes:
+        import gzip
+
         return gzip.compress(body)
 
     def changed(self, response: Response, message: Json) -> Response:
