@@ -116,6 +116,8 @@ class Session:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Headers and body are two packets, and the second would wait for the acknowledgement of the first.
+    disable_nagle_algorithm = True
     options: argparse.Namespace
     lock = threading.Condition()
     sessions: dict[str, Session] = {}

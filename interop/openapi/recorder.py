@@ -35,6 +35,8 @@ class Recorder:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # Headers and body are two packets, and the second would wait for the acknowledgement of the first.
+            disable_nagle_algorithm = True
 
             def handle_one_request(self) -> None:
                 # Accepts any method: `QUERY` and `COPY` have no handlers of their own.

@@ -51,6 +51,8 @@ def record(what: str) -> None:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Headers and body are two packets, and the second would wait for the acknowledgement of the first.
+    disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
         target = urlsplit(self.path)

@@ -14,6 +14,8 @@ class Service(BaseHTTPRequestHandler):
     """Pets. A pet's number is the request's key."""
 
     protocol_version = "HTTP/1.1"
+    # Headers and body are two packets, and the second would wait for the acknowledgement of the first.
+    disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
