@@ -5,23 +5,27 @@
 TOKEN_SECONDS=5
 
 suite_auth() {
-    heading "auth"
     once build_shoal || return 0
-    local client era
-    for format in jwt opaque; do
-        start_authorized "$format" || return 0
-        for client in python typescript; do
-            for era in legacy modern; do
-                authorizes "auth: $client, $era, $format" "$client" --url "$URL" --era "$era" --ttl "$TOKEN_SECONDS"
-            done
-        done
-        # The Python SDK has no DPoP.
+    beside heading "auth"
+    beside with_tokens jwt
+    beside with_tokens opaque
+}
+
+# with_tokens FORMAT: all flows with tokens of that format
+with_tokens() {
+    local format=$1 client era
+    start_authorized "$format" || return 0
+    for client in python typescript; do
         for era in legacy modern; do
-            authorizes "auth: typescript, $era, $format, DPoP" typescript --url "$URL" --era "$era" \
-                --ttl "$TOKEN_SECONDS" --dpop
+            authorizes "auth: $client, $era, $format" "$client" --url "$URL" --era "$era" --ttl "$TOKEN_SECONDS"
         done
-        stop_servers
     done
+    # The Python SDK has no DPoP.
+    for era in legacy modern; do
+        authorizes "auth: typescript, $era, $format, DPoP" typescript --url "$URL" --era "$era" \
+            --ttl "$TOKEN_SECONDS" --dpop
+    done
+    stop_servers
 }
 
 # start_authorized FORMAT: starts an authorization server with tokens of that format, and Shoal, which trusts it; sets URL

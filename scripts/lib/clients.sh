@@ -14,15 +14,21 @@ language_of() {
     esac
 }
 
-# prepare CLIENT: installs or builds it
+# prepare CLIENT: installs or builds it, or shows why that failed
 prepare() {
+    install "$1" && return 0
+    show_newest_log
+    return 1
+}
+
+install() {
     case $1 in
         python | fastmcp) python_install "$1" ;;
         lists) python_install python ;;
         openapi) python_install fastmcp ;;
         odd) python_install python && npm_install "$INTEROP/typescript" ;;
         odd-clients)
-            prepare odd && python_install fastmcp && npm_install "$INTEROP/servers" && npm_install "$INTEROP/typescript-v1"
+            install odd && python_install fastmcp && npm_install "$INTEROP/servers" && npm_install "$INTEROP/typescript-v1"
             ;;
         go)
             install_by build-go go -C "$INTEROP/go" build -o "$TOOLS/interop-go" . &&
@@ -36,7 +42,7 @@ prepare() {
     esac
 }
 
-# rmcp_build VERB: `begin_nicely` or `attempt`
+# rmcp_build VERB: `begin`, `begin_nicely` or `attempt`
 rmcp_build() {
     "$1" build-rmcp 3600 cargo build --locked --target-dir "$TOOLS/rmcp" --manifest-path "$INTEROP/rmcp/Cargo.toml"
 }
@@ -80,7 +86,6 @@ ready() {
         skip "$name" "$(needs "$language")"
     elif ! once prepare "$client"; then
         fail "$name" "$client could not be installed or built"
-        show_newest_log
     else
         return 0
     fi

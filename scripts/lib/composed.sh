@@ -4,6 +4,12 @@
 COMPOSED_SECONDS=600
 
 suite_composed() {
+    once build_shoal || return 0
+    once build_tools || true
+    beside composed
+}
+
+composed() {
     heading "composed"
     local name="composed" arguments=() client log status=0 verdict rest
     if ! have redis; then
@@ -13,7 +19,6 @@ suite_composed() {
     for client in python typescript; do
         ready "$name" "$client" || return 0
     done
-    once build_shoal || return 0
     if ready "$name: server-everything" servers; then arguments+=(--node); fi
     if ready "$name: FastMCP" fastmcp; then arguments+=(--fastmcp "$TOOLS/fastmcp/bin/python"); fi
     if ready "$name: rmcp" rmcp; then arguments+=(--rmcp "$TOOLS/rmcp/debug/ledger"); fi

@@ -7,6 +7,11 @@ COMPOSE_GO=github.com/compose-spec/compose-go/v2/cmd@v2.16.2
 SYSTEMD_EXPOSURE=2.0
 
 suite_deploy() {
+    once build_shoal || return 0
+    beside deploy
+}
+
+deploy() {
     heading "deploy"
     deploy_image
     deploy_compose

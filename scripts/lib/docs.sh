@@ -15,6 +15,11 @@ the_book() {
 }
 
 suite_docs() {
+    once build_shoal || return 0
+    beside docs
+}
+
+docs() {
     heading "docs"
     check "docs: what fails is named" 60 python3 -B -m unittest discover -s "$ROOT/scripts/docs" || true
     check "docs: every link between pages" 60 python3 -B "$ROOT/scripts/docs/links.py" || true

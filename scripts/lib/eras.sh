@@ -4,7 +4,7 @@
 # The installed versions.
 pinned() { sed -n "s/$2[\": =v]*\([0-9][0-9.]*\).*/\1/p" "$INTEROP/$1" | head -n 1; }
 
-# eras: fills the table and prints it
+# eras: fills the table
 eras() {
     local sdk
     declare -A TITLES=(
@@ -24,13 +24,12 @@ eras() {
     done
     MATRIX_SERVERS+=("Python worker|gRPC" "Go worker|gRPC" "OpenAPI service|OpenAPI")
     for sdk in everything fastmcp python servers go rmcp; do
-        over_pipes "$sdk"
-        over_http "$sdk"
+        beside over_pipes "$sdk"
+        beside over_http "$sdk"
     done
-    over_grpc python
-    over_grpc go
-    over_openapi
-    print_matrix
+    beside over_grpc python
+    beside over_grpc go
+    beside over_openapi
 }
 
 # How long a call waits for a restarting server: longer than any start on a busy machine.

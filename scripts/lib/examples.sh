@@ -4,6 +4,12 @@
 EXAMPLE_SECONDS=200
 
 suite_examples() {
+    once build_shoal || return 0
+    once build_tools || true
+    beside examples
+}
+
+examples() {
     heading "examples"
     local name="examples" example run
     if ! have helm3; then

@@ -46,8 +46,13 @@ find_chart_python() {
     cp "$CHART_TESTS/requirements.txt" "$stamp"
 }
 
-# suite_helm: all checks of the chart without a cluster
 suite_helm() {
+    once build_shoal || return 0
+    beside chart
+}
+
+# chart: all checks of the chart without a cluster
+chart() {
     heading "helm"
     # Ignore the environment's Helm settings.
     unset HELM "${!HELM_@}"
@@ -56,7 +61,6 @@ suite_helm() {
         show_newest_log
         return 0
     fi
-    once build_shoal || return 0
     chart_check "helm: generated files are up to date" "$ROOT/helm/generate.py" --shoal "$SHOAL" --check
     chart_check "helm: configurations pass the binary" configuration.py "$SHOAL"
     chart_check "helm: chart and binary refuse the same" same.py "$SHOAL"

@@ -76,7 +76,6 @@ jvm_command_of() {
 jvm_clients() {
     local client arguments
     if have java; then
-        jvm_builds_begin
         for client in "${JVM_CLIENTS[@]}"; do
             once prepare "$client" || continue
             jvm_arguments_of "$client"

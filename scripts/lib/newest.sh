@@ -69,7 +69,9 @@ newest_workers() {
     # pip takes the newest versions anyway, because the package locks none.
     ! have go || picks "workers/go" go "$WORKERS/go" || true
     python_peer python || true
+    prepare_suites workers
     suite_workers
+    collect
 }
 
 newest_interop() {
@@ -84,7 +86,10 @@ newest_interop() {
     done
     ! have go || picks "interop/go" go "$INTEROP/go" || true
     ! have rust || picks "interop/rmcp" rmcp "$INTEROP/rmcp" || true
+    prepare_suites interop
     suite_interop
+    collect
+    suite_interop_ends
 }
 
 # python_peer PROGRAM

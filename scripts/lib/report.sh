@@ -11,7 +11,7 @@ TAIL_LINES=40
 TRY_SECONDS=300
 # The process of the current attempt.
 RUNNING=
-# Commands that run ahead of their attempt: name to the session's first process.
+# Commands that run ahead of their attempt: name to the shell that began it, and the session's first process.
 declare -A BEGUN
 # The status of the last command at a lower priority.
 LAST_NICE=
@@ -98,7 +98,7 @@ ahead() {
         flock 9
         # shellcheck disable=SC2016 # the shell that is started expands it
         setsid bash -c '"$@" 9>&-; echo "$?" >&9' ahead "${@:2}" >"$(log_of "$name")" 2>&1 </dev/null &
-        BEGUN[$name]=$!
+        BEGUN[$name]="$BASHPID $!"
     } 9>"$(status_of "$name")"
 }
 
@@ -126,14 +126,15 @@ begin_in_turn() {
     IN_TURN+=("$(status_of "$2")")
 }
 
-# end_begun: ends what runs ahead, and all that it started
+# end_begun: ends what this shell began to run ahead, and all that it started
 end_begun() {
     local name
     for name in "${!BEGUN[@]}"; do
+        [[ ${BEGUN[$name]% *} == "$BASHPID" ]] || continue
         # An ended session has no processes, and its process id may be reused.
         ! flock -n "$(status_of "$name")" true || continue
         # shellcheck disable=SC2046 # one word for each process
-        kill $(session_members "${BEGUN[$name]}") 2>/dev/null || true
+        kill $(session_members "${BEGUN[$name]#* }") 2>/dev/null || true
     done
 }
 

@@ -19,12 +19,18 @@ begin_run() {
 }
 
 finish() {
-    [[ -z $RUNNING ]] || kill "$RUNNING" 2>/dev/null || true
-    end_begun
-    stop_servers quietly
+    end_parts
+    end_started
     if [[ -n ${TEST_KEEP_LOGS:-} ]]; then
         mkdir -p "$TEST_KEEP_LOGS"
         cp -r "$WORK/." "$TEST_KEEP_LOGS/"
     fi
     rm -rf "$WORK"
+}
+
+# end_started: ends everything that this shell, or this copy of it, has started
+end_started() {
+    [[ -z $RUNNING ]] || kill "$RUNNING" 2>/dev/null || true
+    end_begun
+    stop_servers quietly
 }

@@ -99,11 +99,13 @@ start_worker() {
     SERVERS+=("$!:$name")
 }
 
-# free_port: a port that is free at the moment; concurrent Rust tests use ports above these
+# free_port: a port that is free at the moment, and that no other part of this run was given; concurrent Rust tests use ports above these
 free_port() {
     local port
+    mkdir -p "$WORK/ports"
     while :; do
         port=$((10000 + RANDOM % 2000))
+        mkdir "$WORK/ports/$port" 2>/dev/null || continue
         (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
     done
     echo "$port"

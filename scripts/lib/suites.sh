@@ -12,9 +12,11 @@ suite_unit() {
     component "unit: format" rustfmt cargo-fmt && check "unit: format" 300 cargo fmt --all --check -- --files-with-diff || true
     # A separate workspace, which nothing else here builds.
     check "unit: lock file of the fuzz targets" 300 cargo metadata --locked --manifest-path fuzz/Cargo.toml --format-version 1 || true
-    once tests_need || return 0
+    [[ ${suites[*]} != unit ]] || return 0
     # Linked first, because they take longest. If that fails, the command that runs them reports the errors.
-    if [[ ${suites[*]} != unit ]] && attempt "unit: tests" "$UNIT_SECONDS" cargo test --locked --workspace --no-run; then
+    begin "unit: tests" "$UNIT_SECONDS" cargo test --locked --workspace --no-run
+    once prepare_suites "${suites[@]}"
+    if attempt "unit: tests" "$UNIT_SECONDS" && once tests_need; then
         unit_tests begin
         build_ahead
     fi
@@ -45,7 +47,6 @@ build_ahead() {
     # The tests' build includes it; later, clippy may hold Cargo's lock.
     once build_tools || true
     [[ -n ${TEST_SHOAL_BIN:-} || $(uname -s) != Linux ]] || static_build begin_nicely
-    rmcp_build begin_nicely
     lints begin_nicely || true
     ! lacks_deny || deny_install begin_nicely
 }
@@ -166,8 +167,13 @@ passes_alone() {
 }
 
 suite_conformance() {
-    heading "conformance"
     once build_shoal || return 0
+    beside heading "conformance"
+    beside conformance_of_servers
+    beside client "conformance: Shoal as a client" conformance-client --shoal "$SHOAL"
+}
+
+conformance_of_servers() {
     start_server conformance --conformance || return 0
     required_conformance "conformance"
     local revision
@@ -177,7 +183,6 @@ suite_conformance() {
     done
     client "conformance: everything there is" conformance --url "$URL" --suite all
     stop_servers
-    client "conformance: Shoal as a client" conformance-client --shoal "$SHOAL"
 }
 
 # required_conformance NAME: each revision's requirements for servers
@@ -188,24 +193,29 @@ required_conformance() {
     done
 }
 
+# The longest parts begin first.
 suite_interop() {
-    heading "interop"
     once build_shoal || return 0
-    against_demo
-    against_draining
-    against_parsers
-    against_tasks
-    against_filesystem
-    against_everything
-    against_http_sse everything typescript-v1 --expect everything --own-process
-    against_http_sse python python --expect asking --cannot "elicitation_by_result|Handler returned an invalid result|\
+    beside heading "interop"
+    beside against_odd_servers
+    beside against_demo
+    beside against_draining
+    beside against_parsers
+    beside against_tasks
+    beside against_filesystem
+    beside against_everything
+    beside against_http_sse everything typescript-v1 --expect everything --own-process
+    beside against_http_sse python python --expect asking --cannot "elicitation_by_result|Handler returned an invalid result|\
 HTTP+SSE has no requests of 2026-07-28, and the SDK sends no InputRequiredResult to any other"
-    against_odd_servers
-    odd_clients
-    lists_of_callers
-    openapi_requests
-    openapi_sample
+    beside odd_clients
+    beside lists_of_callers
+    beside openapi_requests
+    beside openapi_sample
     eras
+}
+
+suite_interop_ends() {
+    ! once build_shoal || print_matrix
 }
 
 against_demo() {
@@ -356,17 +366,25 @@ each_era() {
 
 # The same through three edges, three session nodes, two workers and Redis, without stickiness.
 suite_cluster() {
-    heading "cluster"
     if ! have redis; then
         fail "cluster" "$(needs redis)"
         return 0
     fi
     once build_shoal || return 0
     once build_tools || return 0
+    beside heading "cluster"
+    beside conformance_of_a_cluster
+    beside against_demo_of_a_cluster
+}
+
+conformance_of_a_cluster() {
     if start_cluster cluster-conformance --conformance; then
         required_conformance "cluster: conformance"
         stop_servers
     fi
+}
+
+against_demo_of_a_cluster() {
     resumable_upstream
     # The demo keeps its counter and its extra tool in memory, as many servers do.
     if start_cluster cluster-demo --demo --set pools.demo.backend=demo --set pools.demo.affinity=all; then
@@ -377,6 +395,7 @@ suite_cluster() {
 
 # The load tool's table with servers on other SDKs: verifies answers, but no figures.
 suite_peers() {
+    collect
     heading "peers"
     local name="peers: every answer of every row" language missing=() log
     if ! have redis; then
@@ -405,14 +424,17 @@ suite_peers() {
 
 # The operators' console in a browser; TEST_SCREENSHOTS=DIR keeps pictures of it.
 suite_console() {
-    heading "console"
-    local token=only-for-this-test-$RANDOM
     if ! have chromium; then
         fail "console" "$(needs chromium)"
         return 0
     fi
     once build_shoal || return 0
-    local screenshots=${TEST_SCREENSHOTS:-$WORK/screenshots}
+    beside heading "console"
+    beside in_a_browser
+}
+
+in_a_browser() {
+    local screenshots=${TEST_SCREENSHOTS:-$WORK/screenshots} token=only-for-this-test-$RANDOM
     cat >"$WORK/console-hostile.toml" <<-END
 		[pools.demo]
 		backend = "demo"
@@ -441,10 +463,14 @@ suite_console() {
 }
 
 suite_stdio() {
-    heading "stdio"
     once build_shoal || return 0
-    over_stdio "stdio, embedded" --demo
-    start_server demo --demo || return 0
+    beside heading "stdio"
+    beside over_stdio "stdio, embedded" --demo
+    beside over_stdio_to_a_node
+}
+
+over_stdio_to_a_node() {
+    start_server stdio-demo --demo || return 0
     over_stdio "stdio, remote" --url "$URL"
     stop_servers
 }

@@ -22,10 +22,10 @@ apt_install() {
     command -v apt-get >/dev/null || return 1
     [[ $(id -u) -eq 0 ]] || return 1
     if [[ -z ${APT_UPDATED:-} ]]; then
-        install_by apt-update apt-get update || return 1
+        install_by apt-update flock "$WORK/apt" apt-get update || return 1
         APT_UPDATED=yes
     fi
-    install_by "apt-install-$1" \
+    install_by "apt-install-$1" flock "$WORK/apt" \
         env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"
 }
 

@@ -5,9 +5,13 @@ WORKERS=$ROOT/workers
 CHECK_SECONDS=300
 
 suite_workers() {
+    once build_shoal || return 0
+    beside workers
+}
+
+workers() {
     heading "workers"
     local languages=() arguments=()
-    once build_shoal || return 0
     if once python_worker; then
         languages+=(python)
         arguments+=(--python "$TOOLS/python-worker/bin/python")
