@@ -51,7 +51,7 @@ struct InspectedSession<'a> {
 
 impl Node {
     fn list(&self, filter: &str, limit: usize) -> Listing<SessionReport> {
-        let filter = Filter::of(filter);
+        let filter = SearchFilter::of(filter);
         let mut found: Vec<(Reverse<u64>, SessionId)> = Vec::new();
         for live in self.all_live().iter().filter(|live| !live.is_lost()) {
             let about = live.about();
@@ -186,12 +186,12 @@ impl<'a> InspectedSession<'a> {
     }
 }
 
-struct Filter<'a> {
+struct SearchFilter<'a> {
     exact: &'a str,
     lower: String,
 }
 
-impl<'a> Filter<'a> {
+impl<'a> SearchFilter<'a> {
     fn of(filter: &'a str) -> Self {
         let exact = filter.trim();
         Self {
