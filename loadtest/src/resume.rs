@@ -1,13 +1,11 @@
 mod call;
 mod chance;
-pub(crate) mod check;
 mod client;
 mod memory;
 mod replay;
 mod session;
 mod standalone;
 mod tally;
-pub(crate) mod violation;
 
 use std::fmt;
 use std::path::Path;

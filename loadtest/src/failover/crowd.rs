@@ -11,11 +11,11 @@ use crate::connection::{Event, Goodbye, Reply};
 use crate::failure::Failure;
 use crate::findings::Findings;
 use crate::mcp::answer::Message;
+use crate::mcp::check::SeenIds;
 use crate::mcp::client::Client;
 use crate::mcp::job::{Back, listen};
 use crate::mcp::tools::subscribe;
 use crate::mcp::{Mode, legacy};
-use crate::resume::check::SeenIds;
 use crate::target::Target;
 
 const OPENING: usize = 50;

@@ -5,13 +5,13 @@ use std::time::Duration;
 use http::HeaderValue;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::check::{CallCheck, SeenIds};
 use super::client::Client;
 use super::legacy;
+use super::violation::{Finding, Violation};
 use crate::connection::{Connection, Event, Goodbye, Reply};
 use crate::failure::Failure;
 use crate::findings::Findings;
-use crate::resume::check::{CallCheck, SeenIds};
-use crate::resume::violation::{Finding, Violation};
 use crate::target::Target;
 
 const RESUME_PAUSE: Duration = Duration::from_millis(200);

@@ -72,22 +72,27 @@ pub(crate) struct Costs {
 impl Each {
     /// In `fit`, the base cost per second precedes the coefficients of [`COUNTED`].
     fn of_fit(fit: &[f64]) -> Self {
-        let of = |what| {
-            let at = COUNTED.iter().position(|counted| *counted == what);
-            at.and_then(|at| fit.get(at + 1))
-                .copied()
-                .unwrap_or_default()
-        };
         let rounded = |value: f64| (value * 1000.0).round() / 1000.0;
+        let at = |at| fit.get(at).copied().map_or(0.0, rounded);
+        let [
+            second,
+            legacy,
+            modern,
+            journaled,
+            event,
+            open,
+            stream,
+            keep_alive,
+        ] = std::array::from_fn(at);
         Self {
-            second: rounded(fit.first().copied().unwrap_or_default()),
-            legacy: rounded(of(Counted::Legacy)),
-            modern: rounded(of(Counted::Modern)),
-            journaled: rounded(of(Counted::Journaled)),
-            event: rounded(of(Counted::Event)),
-            open: rounded(of(Counted::Open)),
-            stream: rounded(of(Counted::Stream)),
-            keep_alive: rounded(of(Counted::KeepAlive)),
+            second,
+            legacy,
+            modern,
+            journaled,
+            event,
+            open,
+            stream,
+            keep_alive,
         }
     }
 }

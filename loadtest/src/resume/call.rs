@@ -4,14 +4,14 @@ use http::HeaderValue;
 use tokio::time::{Instant, timeout_at};
 
 use super::chance::{Chance, Cut, Pause};
-use super::check::{CallCheck, digest};
 use super::replay::replay;
 use super::session::Session;
-use super::violation::{Finding, Violation};
 use crate::connection::{Event, Reply};
 use crate::failure::Failure;
+use crate::mcp::check::{CallCheck, digest};
 use crate::mcp::client::Client;
 use crate::mcp::job::Job;
+use crate::mcp::violation::{Finding, Violation};
 
 const CALL_GRACE: Duration = Duration::from_secs(30);
 

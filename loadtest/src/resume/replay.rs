@@ -5,10 +5,10 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use super::chance::Chance;
-use super::check::{CallCheck, digest};
 use super::session::Session;
-use super::violation::Violation;
 use crate::connection::Reply;
+use crate::mcp::check::{CallCheck, digest};
+use crate::mcp::violation::Violation;
 
 const REPLAY_TIMEOUT: Duration = Duration::from_secs(10);
 

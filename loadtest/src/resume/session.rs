@@ -5,10 +5,10 @@ use http::HeaderValue;
 use tokio::time::Instant;
 
 use super::chance::Chance;
-use super::check::SeenIds;
 use super::tally::Tally;
 use crate::connection::{Connection, Event, Reply};
 use crate::failure::Failure;
+use crate::mcp::check::SeenIds;
 use crate::mcp::legacy;
 use crate::target::Target;
 

@@ -8,12 +8,12 @@ use tokio::time::{Instant, timeout_at};
 
 use super::chance::{Chance, Pause};
 use super::session::Session;
-use super::violation::{Finding, Violation};
 use crate::connection::{Event, Reply};
 use crate::failure::Failure;
 use crate::mcp::answer::Message;
 use crate::mcp::client::Client;
 use crate::mcp::tools::subscribe;
+use crate::mcp::violation::{Finding, Violation};
 
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(30);
 

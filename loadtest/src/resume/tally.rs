@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
-use super::violation::{Finding, Violation};
+use crate::mcp::violation::{Finding, Violation};
 
 const EXAMPLES: usize = 20;
 

@@ -307,28 +307,13 @@ impl One {
     }
 
     async fn question(&mut self) -> Result<(), Failure> {
-        let mut reply = self.ask(Mode::Legacy).await?;
-        let mut held = None;
-        while let Some(event) = reply.next().await? {
-            if event.data.contains("elicitation/create") {
-                held.replace(self.tally.hold(1));
-            } else if event.data.contains("rror") {
-                self.tally.refused(0, &event.data);
-            }
-        }
-        Ok(())
+        let (reply, mut held) = (self.ask(Mode::Legacy).await?, Vec::new());
+        hold_at(reply, "elicitation/create", &self.tally, &mut held).await
     }
 
     async fn waiting_call(&mut self) -> Result<(), Failure> {
-        let mut reply = self.ask(Mode::Modern).await?;
-        while let Some(event) = reply.next().await? {
-            if event.data.contains("requestState") {
-                self.kept.push(self.tally.hold(1));
-            } else if event.data.contains("rror") {
-                self.tally.refused(0, &event.data);
-            }
-        }
-        Ok(())
+        let reply = self.ask(Mode::Modern).await?;
+        hold_at(reply, "requestState", &self.tally, &mut self.kept).await
     }
 
     async fn ask(&mut self, mode: Mode) -> Result<Reply, Failure> {
@@ -344,15 +329,8 @@ impl One {
         let client = self.client(Mode::Modern, modern::TASKS).await?;
         let id = client.next_id();
         let params = r#""name":"long_job","arguments":{"steps":1,"interval_ms":1000}"#;
-        let mut reply = client.start(id, "tools/call", Some(&name), params).await?;
-        while let Some(event) = reply.next().await? {
-            if event.data.contains("taskId") {
-                self.kept.push(self.tally.hold(1));
-            } else if event.data.contains("rror") {
-                self.tally.refused(0, &event.data);
-            }
-        }
-        Ok(())
+        let reply = client.start(id, "tools/call", Some(&name), params).await?;
+        hold_at(reply, "taskId", &self.tally, &mut self.kept).await
     }
 
     async fn idle(&self) -> Result<(), Failure> {
@@ -369,4 +347,21 @@ impl One {
         };
         Ok(self.client.insert(client))
     }
+}
+
+/// Reads an answer. Each event that contains `sign` holds a resource, and each error is a refusal.
+async fn hold_at(
+    mut reply: Reply,
+    sign: &str,
+    tally: &Arc<Tally>,
+    held: &mut Vec<Holding>,
+) -> Result<(), Failure> {
+    while let Some(event) = reply.next().await? {
+        if event.data.contains(sign) {
+            held.push(tally.hold(1));
+        } else if event.data.contains("rror") {
+            tally.refused(0, &event.data);
+        }
+    }
+    Ok(())
 }

@@ -130,11 +130,7 @@ impl Worker for ScriptedWorker {
         *self.load.lock()
     }
 
-    async fn start(
-        &self,
-        call: Call,
-        _: Option<LedgerNumber>,
-    ) -> Result<RunningCall, CallFailure> {
+    async fn start(&self, call: Call, _: Option<LedgerNumber>) -> Result<RunningCall, CallFailure> {
         let id = call.id;
         self.started.lock().push(call.clone());
         let known = self.calls.borrow().get(&id).map(Arc::clone);

@@ -6,8 +6,8 @@ use std::hash::{Hash, Hasher};
 
 use serde::Deserialize;
 
+use super::answer::{Message, check_text, quote};
 use super::violation::{Finding, Violation};
-use crate::mcp::answer::{Message, check_text, quote};
 
 #[derive(Debug)]
 pub(crate) struct CallCheck {

@@ -1,5 +1,5 @@
 use super::{CallCheck, SeenIds};
-use crate::resume::violation::Violation;
+use crate::mcp::violation::Violation;
 
 const STEPS: usize = 4;
 
@@ -101,8 +101,8 @@ fn an_answer_to_another_request_or_with_another_text_is_found() {
 #[test]
 fn what_belongs_to_another_call_is_found() {
     for stray in [
-        progress(1).replace(r#""t""#, r#""u""#),
-        progress(1).replace(r#""t""#, "9"),
+        progress(1).replace(":9,", ":8,"),
+        progress(1).replace(":9,", r#":"9","#),
         progress(5),
         progress(0),
         progress(1.5),
