@@ -25,7 +25,7 @@ pub(crate) use modern::{ModernBridge, answered_before};
 pub(crate) use parking::ParkingLot;
 pub(crate) use request::ModernRequest;
 pub(crate) use result::complete;
-pub(crate) use retry::{Continued, continued, may_continue};
+pub(crate) use retry::{Continued, continued, may_continue, not_waiting};
 
 use crate::worker_call::WorkerCall;
 

@@ -67,8 +67,7 @@ impl Dispatch {
             let routed = self.route(&own, &access, &call, ArgumentTrust::Trusted, params);
             let repeat = match routed {
                 Ok(routed) => routed.repeat,
-                // Shoal refuses an unknown item, so a repeat is safe, unless the item may be the caller's own.
-                Err(_) if own.own.is_empty() => Repeat::Safe,
+                // The item may be known before the call continues, for example when its worker has joined.
                 Err(_) => Repeat::Never,
             };
             return at_once(Ok(CallPlan {

@@ -13,7 +13,7 @@ use crate::access::Access;
 use crate::approval::{AfterApproval, AnsweredApproval, AskedCall, input_required, refused_before};
 use crate::bridge::{
     Allowance, Continued, GivenAnswers, LegacyBridge, ModernBridge, ModernRequest, Purpose,
-    answered, answered_before, continued, instead, running,
+    answered, answered_before, continued, instead, not_waiting, running,
 };
 use crate::deadline::{is_askable_task, may_be_parked, worker_deadline};
 use crate::dispatch::Dispatch;
@@ -103,6 +103,7 @@ impl Dispatch {
         let mut request = self.modern(&call);
         let mut given = GivenAnswers::default();
         let mut agreed = Agreed::No;
+        let mut is_rerun = false;
         let (route, asks) = match route {
             Some(route) => (route, call.may_start == MayStart::IfApproved),
             None => {
@@ -117,6 +118,7 @@ impl Dispatch {
                         agreed = Agreed::Before;
                     }
                     Ok(Some(Continued::Rerun(again))) => {
+                        is_rerun = true;
                         call.params = Some(again.params);
                         given = again.given;
                         agreed = Agreed::Before;
@@ -135,6 +137,12 @@ impl Dispatch {
                 }
                 match self.find_surely(self.access(&call), &call).await {
                     Ok(found) => {
+                        if found.repeat == Repeat::Never {
+                            if is_rerun {
+                                return Err(not_waiting());
+                            }
+                            call.repeat = Repeat::Never;
+                        }
                         worker = found.worker;
                         (found.route, found.asks)
                     }

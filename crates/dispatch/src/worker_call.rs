@@ -20,7 +20,7 @@ use tokio::time::{Instant, timeout_at};
 pub(crate) use attempts::NotStarted;
 pub(crate) use origin::CallOrigin;
 use reattach::NotReattached;
-pub(crate) use reattach::{NotFound, attach};
+pub(crate) use reattach::{NotFound, attach, reach};
 use shown::Shown;
 
 use crate::bridge::complete;

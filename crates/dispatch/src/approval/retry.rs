@@ -12,13 +12,13 @@ use shoal_ports::{
 };
 use shoal_protocol::{Continuation, Method, RawObject, RpcError};
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::{ApprovalAnswer, question};
 use crate::bridge::{ModernBridge, ModernRequest, answered, answered_before, running};
 use crate::dispatch::Dispatch;
 use crate::pools::View;
-use crate::worker_call::{CallOrigin, WorkerCall};
+use crate::worker_call::{CallOrigin, WorkerCall, reach};
 
 const KEY: &str = "approval";
 
@@ -82,6 +82,12 @@ pub(crate) fn read_retry(
 }
 
 impl AskedCall {
+    /// The worker that may have begun the call, if it remembers ids.
+    fn worker(&self) -> Option<&WorkerId> {
+        let binding = self.at.as_ref().filter(|at| at.ledger.is_some())?;
+        Some(&binding.worker)
+    }
+
     /// Binds the call to the worker of the question, where the id runs at most once. `false` if this worker is gone,
     /// because only it knows whether the call has run.
     pub(crate) fn bind(self, view: &View, call: &mut Call) -> bool {
@@ -111,16 +117,20 @@ impl Dispatch {
         request.is_answer = true;
         let refusal = answered(request.shaped(answer.refusal()));
         let untold = request.shaped(answer.untold());
-        let route = {
-            let view = self.shared.view();
-            let is_bound = asked.bind(&view, &mut call);
-            let binding = call.binding.as_ref();
-            let member = binding.and_then(|to| view.member(&to.worker));
-            let Some(member) = member.filter(|_| is_bound) else {
-                return Ok(refusal);
-            };
-            self.known_route(&call, &member.pool)
+        let Some(worker) = asked.worker().cloned() else {
+            return Ok(answered(untold));
         };
+        let known = self.shared.view().member(&worker).cloned();
+        let member = match known {
+            Some(member) => Some(member),
+            // After a start, a node does not know all workers yet.
+            None => reach(&self.shared, &worker, Instant::now() + TOLD_WITHIN).await,
+        };
+        let bound = member.filter(|_| asked.bind(&self.shared.view(), &mut call));
+        let Some(member) = bound else {
+            return Ok(answered(untold));
+        };
+        let route = self.known_route(&call, &member.pool);
         call.may_start = MayStart::No;
         let id = call.id;
         let origin = CallOrigin::new(call, route, &self.shared);

@@ -113,9 +113,7 @@ pub(crate) async fn continued(
     let responses = responses.as_ref().and_then(RawObject::of);
     let Some((parked, seen)) = parked else {
         if call.repeat == Repeat::Never {
-            return Err(CallOutcome::Failed(CallFailure::outcome_unknown(
-                "the call that this requestState continues is not waiting any more",
-            )));
+            return Err(CallOutcome::Failed(not_waiting()));
         }
         return Ok(Some(Continued::Rerun(RerunCall {
             params: with_round(call.params.as_ref(), None, None),
@@ -136,6 +134,12 @@ pub(crate) async fn continued(
         responses: responses.unwrap_or_default(),
         asked: asked.into_keys().collect(),
     }))))
+}
+
+pub(crate) fn not_waiting() -> CallFailure {
+    CallFailure::outcome_unknown(
+        "the call that this requestState continues is not waiting any more",
+    )
 }
 
 /// Returns the last event number that the client knows, or 0 if the call was parked here. The sealed state proves

@@ -204,7 +204,7 @@ pub(crate) async fn attach(
 }
 
 /// Does not wait for a removed worker. Cancel safe.
-pub(super) async fn reach(
+pub(crate) async fn reach(
     shared: &DispatchState,
     worker: &WorkerId,
     until: Instant,

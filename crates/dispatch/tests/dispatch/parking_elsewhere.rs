@@ -4,12 +4,12 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use shoal_ports::{Call, CallEventKind, CallFailure};
+use shoal_ports::{Call, CallEventKind, CallFailure, Repeat};
 use shoal_protocol::Method;
 use tokio::sync::{Notify, mpsc};
 
 use crate::fake_worker::FakeWorker;
-use crate::setting::{CallExt as _, Setting, finish, modern, result, setting, tools};
+use crate::setting::{CallExt as _, Setting, finish, items, modern, result, setting, tools};
 
 fn ask() -> Call {
     modern("ask", json!({})).with("_meta", json!({"progressToken":"t"}))
@@ -237,12 +237,33 @@ async fn a_parked_call_that_ends_gives_its_result_to_the_retry() {
 }
 
 fn asking_once(id: &str, question: &'static str) -> FakeWorker {
-    FakeWorker::new(id, "a", tools(&["ask"])).on_call(move |_, mut script| async move {
+    let mut catalog = tools(&[]);
+    catalog.tools = items(json!([{ "name": "ask", "annotations": { "idempotentHint": true } }]));
+    FakeWorker::new(id, "a", catalog).on_call(move |_, mut script| async move {
         script.put(1, Method::Elicit, question).await;
         let (_, answer) = script.answer().await;
         let said = format!(r#"{{"content":[],"structuredContent":{answer}}}"#);
         script.result(&said).await;
     })
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_runs_nothing_again_while_its_tool_is_not_known() {
+    let here = setting();
+    here.add(asking_once("w1", r#"{"message":"?"}"#));
+    let first = here.result(ask()).await;
+    let answer = retry(&first, json!({"ask-1":{}}));
+    let plan = setting().plan(answer.clone()).await;
+    assert_eq!(plan.call.repeat, Repeat::Never);
+    // The hints may have changed after the plan.
+    let there = setting();
+    let worker = there.add(FakeWorker::new("w2", "a", tools(&["ask"])));
+    let failure = there.failure(answer.repeatable()).await;
+    assert!(
+        matches!(failure, CallFailure::OutcomeUnknown { .. }),
+        "{failure}"
+    );
+    assert_eq!(worker.calls(), 0);
 }
 
 #[tokio::test(start_paused = true)]
