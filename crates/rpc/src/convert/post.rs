@@ -154,7 +154,10 @@ fn member_in(member: wire::Member) -> Result<Result<Message, InvalidMessage>, Ma
             params: said.params.map(trusted),
         }),
         Some(Member::Response(said)) => Message::Response(Response {
-            id: id_in(said.id)?,
+            id: match &*said.id {
+                b"null" => RequestId::of_unreadable(),
+                _ => id_in(said.id)?,
+            },
             outcome: answer_in(said.outcome)?,
         }),
         Some(Member::Invalid(said)) => {
