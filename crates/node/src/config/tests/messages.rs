@@ -39,7 +39,7 @@ fn a_value_that_a_setting_cannot_have() {
             [
                 "logging.format",
                 "\"pretty\", \"json\"",
-                "Format of the log's lines",
+                "Format of lines",
             ],
         ),
         (
