@@ -36,11 +36,7 @@ fn a_value_that_a_setting_cannot_have() {
         (
             "SHOAL_LOGGING__FORMAT",
             "yaml",
-            [
-                "logging.format",
-                "\"pretty\", \"json\"",
-                "Format of lines",
-            ],
+            ["logging.format", "\"pretty\", \"json\"", "Format of lines"],
         ),
         (
             "SHOAL_STREAMS__RETRY",
