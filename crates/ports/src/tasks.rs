@@ -86,6 +86,11 @@ impl TaskMark {
         let parts = parts.flat_map(|part| [b"\0", part.as_bytes()].into_iter().flatten());
         Self(stable_hash(state.iter().chain(parts).copied()))
     }
+
+    /// Returns the mark of another state, so that [`TaskRequest::Watch`] is answered at once.
+    pub fn of_another(self) -> Self {
+        Self(!self.0)
+    }
 }
 
 /// The tasks that a session has made (2025-11-25), as the session's owner knows them.

@@ -34,7 +34,7 @@ pub(crate) struct TaskWatch {
     /// Tasks whose state is not reported yet, with the mark of the reported one.
     due: VecDeque<(SessionRef, Option<TaskMark>)>,
     /// The task whose state is being read. One at a time, because a state may have a large result.
-    reading: Option<BoxFuture<'static, (WatchedTask, Option<Task>)>>,
+    reading: Option<BoxFuture<'static, (WatchedTask, Result<Task, GatewayError>)>>,
     /// One wait for each running task.
     waits: FuturesUnordered<BoxFuture<'static, Option<WatchedTask>>>,
 }
@@ -83,9 +83,18 @@ impl TaskWatch {
             let Some(reading) = &mut self.reading else {
                 continue;
             };
-            let ((to, reported), task) = ready!(reading.poll_unpin(cx));
+            let ((to, reported), read) = ready!(reading.poll_unpin(cx));
             self.reading = None;
-            let Some(task) = task else { continue };
+            let task = match read {
+                Ok(task) => task,
+                Err(GatewayError::NotFound) => continue,
+                Err(error) => {
+                    unreadable(&to, &error);
+                    // The other tasks do not wait for this one's owner.
+                    self.waits.push(later((to, reported)).boxed());
+                    continue;
+                }
+            };
             let mark = TaskMark::of(&task);
             if !task.is_over() {
                 self.wait(to, mark);
@@ -106,7 +115,9 @@ impl TaskWatch {
 
 /// A task whose owner is unreachable may be visible later.
 async fn can_see(gateway: Arc<dyn SessionGateway>, to: SessionRef) -> Option<SessionRef> {
-    match gateway.ask_task(&to, TaskRequest::Get).await {
+    // An answer to `Get` could have a large result.
+    let seen = TaskMark(0);
+    match gateway.ask_task(&to, TaskRequest::Watch { seen }).await {
         Err(GatewayError::NotFound) => None,
         Err(error) => {
             unreadable(&to, &error);
@@ -116,19 +127,17 @@ async fn can_see(gateway: Arc<dyn SessionGateway>, to: SessionRef) -> Option<Ses
     }
 }
 
-/// Waits until the task's owner can be reached. `None` if the listener can no longer see the task.
 async fn read(
     gateway: Arc<dyn SessionGateway>,
     watched: WatchedTask,
-) -> (WatchedTask, Option<Task>) {
-    loop {
-        match gateway.ask_task(&watched.0, TaskRequest::Get).await {
-            Ok(task) => return (watched, Some(task)),
-            Err(GatewayError::NotFound) => return (watched, None),
-            Err(error) => unreadable(&watched.0, &error),
-        }
-        sleep(PAUSE).await;
-    }
+) -> (WatchedTask, Result<Task, GatewayError>) {
+    let read = gateway.ask_task(&watched.0, TaskRequest::Get).await;
+    (watched, read)
+}
+
+async fn later(watched: WatchedTask) -> Option<WatchedTask> {
+    sleep(PAUSE).await;
+    Some(watched)
 }
 
 /// The owner bounds each wait. Without a `place`, asks from time to time. `None` if the listener can no longer see
@@ -143,7 +152,10 @@ async fn wait(
         let asked = Instant::now();
         let (request, pause) = match &place {
             Some(_) => (TaskRequest::Watch { seen }, PAUSE),
-            None => (TaskRequest::Get, POLL),
+            None => {
+                let seen = seen.of_another();
+                (TaskRequest::Watch { seen }, POLL)
+            }
         };
         match gateway.ask_task(&to, request).await {
             Ok(task) if seen != TaskMark::of(&task) => return Some((to, Some(seen))),

@@ -97,8 +97,8 @@ impl FakeGateway {
 
     /// Waits until this many requests have asked for news of the task.
     pub(crate) async fn is_watched(&self, watches: usize) {
-        let is_watch =
-            |asked: &&(String, TaskRequest)| matches!(asked, (_, TaskRequest::Watch { .. }));
+        // The first look has the mark 0.
+        let is_watch = |asked: &&(String, TaskRequest)| matches!(asked, (_, TaskRequest::Watch { seen }) if seen.0 != 0);
         while self.asked.lock().iter().filter(is_watch).count() < watches {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -161,7 +161,7 @@ fn refuse(session: &SessionRef) -> Result<(), GatewayError> {
             reason: "too much is waiting".into(),
             retry_after,
         }),
-        "unavailable" => Err(GatewayError::Unavailable {
+        "unavailable" | "away-task" => Err(GatewayError::Unavailable {
             reason: "the store is down".into(),
             retry_after,
         }),

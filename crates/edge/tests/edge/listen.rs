@@ -168,6 +168,14 @@ async fn only_tasks_that_the_caller_may_ask_for_are_told_of() {
 }
 
 #[tokio::test]
+async fn a_task_whose_owner_cannot_be_asked_keeps_no_other_from_its_listener() {
+    let server = Server::start().await;
+    let (mut events, honoured) = listen_to_tasks(&server, &["away-task", TASK]).await;
+    assert_eq!(honoured, json!({"taskIds": ["away-task", TASK]}));
+    assert_eq!(events.message().await["params"]["taskId"], TASK);
+}
+
+#[tokio::test]
 async fn a_task_is_told_of_when_its_status_is_another_and_never_after_its_end() {
     let server = Server::start().await;
     let (mut events, _) = listen_to_tasks(&server, &[TASK]).await;
