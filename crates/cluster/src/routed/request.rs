@@ -121,8 +121,9 @@ impl GatewayRequest for Adopt {
         gateway.adopt(to, call)
     }
 
+    /// A caller that repeats the request knows itself that an earlier attempt may have adopted the call.
     fn takes_effect(&self) -> bool {
-        true
+        !self.0.repeated
     }
 }
 
