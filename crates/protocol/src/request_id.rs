@@ -48,7 +48,7 @@ impl RequestId {
     }
 
     /// The null id, for answers to unreadable messages (JSON-RPC 2.0, 5).
-    pub fn of_unreadable() -> Self {
+    pub(crate) fn of_unreadable() -> Self {
         Self {
             raw: "null".into(),
             canonical: None,

@@ -137,7 +137,11 @@ fn message_out(message: Message) -> wire::Member {
             params: notification.params.map(RawJson::into_bytes),
         }),
         Message::Response(response) => Member::Response(wire::Response {
-            id: id_out(response.id),
+            // Nodes refuse the null id of an error about an unreadable message. No question has the empty id.
+            id: match response.id.names_nothing() {
+                true => Bytes::from_static(b"\"\""),
+                false => id_out(response.id),
+            },
             outcome: Some(answer_out(response.outcome)),
         }),
     };
@@ -154,10 +158,7 @@ fn member_in(member: wire::Member) -> Result<Result<Message, InvalidMessage>, Ma
             params: said.params.map(trusted),
         }),
         Some(Member::Response(said)) => Message::Response(Response {
-            id: match &*said.id {
-                b"null" => RequestId::of_unreadable(),
-                _ => id_in(said.id)?,
-            },
+            id: id_in(said.id)?,
             outcome: answer_in(said.outcome)?,
         }),
         Some(Member::Invalid(said)) => {

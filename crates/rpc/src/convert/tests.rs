@@ -14,6 +14,7 @@ use shoal_ports::{
     Announcement, Call, CallFailure, DeliveryId, GatewayError, NodeId, NodeInfo, OpenSession,
     Opened, Post, Principal, Repeat, SessionId, StreamItem, WorkerId, WorkerLoad,
 };
+use shoal_protocol::{Body, Message};
 use tokio::time::Instant;
 
 use self::strategies::{
@@ -221,6 +222,20 @@ fn times_beyond_all_clocks_are_bounded() {
         call_out(&over, None, now + Duration::from_secs(1)).timeout_ms,
         0
     );
+}
+
+/// An error about an unreadable message has the null id, which nodes refuse.
+#[test]
+fn a_response_without_an_id_does_not_end_the_link() {
+    let error = br#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"x"}}"#;
+    let body = Body::from_client(&Bytes::from_static(error), 8).unwrap();
+    let to = session_in("s".to_owned(), "alice".to_owned(), None, false);
+    let said = through(&deliver_out(&to, Post::new(body), false));
+    let (_, post) = deliver_in(said).unwrap();
+    let Body::Single(Message::Response(response)) = post.body else {
+        panic!("it is a response");
+    };
+    assert_eq!(response.id.to_json().as_str(), r#""""#);
 }
 
 #[test]

@@ -250,10 +250,6 @@ pub(super) fn message() -> impl Strategy<Value = Message> {
             .prop_map(|(method, params)| Message::Notification(Notification { method, params })),
         (request_id(), outcome())
             .prop_map(|(id, outcome)| Message::Response(Response { id, outcome })),
-        error().prop_map(|error| Message::Response(Response {
-            id: RequestId::of_unreadable(),
-            outcome: Outcome::Error(error),
-        })),
     ]
 }
 
