@@ -37,6 +37,11 @@ impl FromStr for Network {
         };
         let canonical = network.addr().to_canonical();
         if canonical != network.addr() {
+            if network.prefix_len() < MAPPED_PREFIX {
+                return Err(format!(
+                    "{text:?} is an IPv4-mapped network with a length below {MAPPED_PREFIX}: write an IPv4 network such as 10.0.0.0/8"
+                ));
+            }
             return Err(format!(
                 "{text:?} is an IPv4-mapped network: write {}",
                 without_mapping(canonical, network.prefix_len())
@@ -55,7 +60,7 @@ impl FromStr for Network {
 
 /// Returns the IPv4 form of an IPv4-mapped network.
 fn without_mapping(address: IpAddr, prefix: u8) -> String {
-    match IpNet::new(address, prefix.saturating_sub(MAPPED_PREFIX)) {
+    match IpNet::new(address, prefix - MAPPED_PREFIX) {
         Ok(network) if network.prefix_len() < network.max_prefix_len() => {
             network.trunc().to_string()
         }
@@ -101,6 +106,7 @@ mod tests {
             ("::ffff:10.0.0.0/104", "write 10.0.0.0/8"),
             ("::ffff:10.1.2.3/104", "write 10.0.0.0/8"),
             ("::ffff:0.0.0.0/96", "write 0.0.0.0/0"),
+            ("::ffff:10.0.0.0/8", "such as 10.0.0.0/8"),
             ("::ffff:10.0.0.1", "write 10.0.0.1"),
         ] {
             let told = wrong.parse::<Network>().unwrap_err();
