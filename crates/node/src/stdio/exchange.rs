@@ -87,7 +87,8 @@ impl ServerExchange for Prompt {
     }
 }
 
-/// Retries for a while if that is safe and may help. Calls `attempted` with each error.
+/// Retries for a while if that is safe and may help. Calls `attempted` with `None` before each attempt, and with its
+/// error after it.
 pub(super) async fn send_patiently(
     exchange: &dyn ServerExchange,
     request: Outgoing,
@@ -96,6 +97,7 @@ pub(super) async fn send_patiently(
     let deadline = tokio::time::Instant::now() + PATIENCE;
     let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
     loop {
+        attempted(None);
         let sent = exchange.send(request.clone()).await;
         attempted(sent.as_ref().err());
         let wait = match &sent {
