@@ -118,7 +118,11 @@ impl Dispatch {
         let refusal = answered(request.shaped(answer.refusal()));
         let untold = request.shaped(answer.untold());
         let Some(worker) = asked.worker().cloned() else {
-            return Ok(answered(untold));
+            // Without a worker that remembers ids, no yes starts a call that must not run twice.
+            return Ok(match call.repeat {
+                Repeat::Never => refusal,
+                Repeat::Safe => answered(untold),
+            });
         };
         let known = self.shared.view().member(&worker).cloned();
         let member = match known {

@@ -180,12 +180,8 @@ impl ProcessPool {
     /// Returns a running process for Shoal's own requests. The successor of a retired lead gets them once it runs.
     pub(super) fn any(&self) -> Option<Arc<ServerConnection>> {
         let state = self.state.lock();
-        let stays = |(id, _): &(&SlotId, &ServerProcess)| !state.placement.is_retiring(**id);
-        let first = state
-            .processes
-            .iter()
-            .filter(stays)
-            .min_by_key(|(id, _)| **id);
+        let rank = |(id, _): &(&SlotId, _)| (state.placement.is_retiring(**id), **id);
+        let first = state.processes.iter().min_by_key(rank);
         first.map(|(_, process)| process.connection.clone())
     }
 
