@@ -73,7 +73,7 @@ export function textOf(result) {
 
 /**
  * Makes a connected client handle one message at a time. The SDKs handle a notification after a response that was read
- * with it, and drop progress that is handled after its response. From a pipe, both may be read at once.
+ * with it, and drop progress that is handled after its response. From a pipe or an event stream, both may be read at once.
  */
 export function takeOneByOne(transport) {
     const take = transport.onmessage;

@@ -80,7 +80,7 @@ async function connect({ url, command, era, peer }) {
         setProtocolVersion?.(version);
     };
     await client.connect(transport);
-    if (!url) takeOneByOne(transport);
+    if (!url || url.endsWith('/sse')) takeOneByOne(transport);
     return session;
 }
 

@@ -81,7 +81,7 @@ async function connect({ url, command, era, peer, expect }) {
     client.setNotificationHandler('notifications/tools/list_changed', () => peer.onToolListChanged());
     const { transport, cutter } = transportTo(url, command);
     await client.connect(transport);
-    if (!url) takeOneByOne(transport);
+    if (!url || url.endsWith('/sse')) takeOneByOne(transport);
     return new SdkSession(client, peer, era, cutter);
 }
 
