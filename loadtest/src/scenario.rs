@@ -1,4 +1,4 @@
-//! What all measurements have in common: their options, and what happens to their results.
+//! Options and results that all measurements share.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};

@@ -132,6 +132,28 @@ async fn loses(made: bool) {
     assert_eq!(cluster.owner(&to).await, Some(other.id.clone()));
 }
 
+/// The edge would otherwise repeat the request until the call's deadline.
+#[tokio::test(start_paused = true)]
+async fn a_refusal_is_final_only_for_an_edge_that_repeats_its_request() {
+    for repeated in [false, true] {
+        let cluster = TestCluster::new();
+        let (a, b) = (cluster.node("a").await, cluster.node("b").await);
+        let edge = cluster.edge("e").await;
+        let to = new_task(&edge);
+        let is_a = to.session.hint() == Some(a.id.tag());
+        let (first, other) = if is_a { (&a, &b) } else { (&b, &a) };
+        let reason = "broken".to_owned();
+        first.then(Reply::Error(GatewayError::Unreachable { reason }));
+        let refusal = GatewayError::Internal("refused".to_owned());
+        other.then(Reply::Error(refusal.clone()));
+        let call = AdoptCall { repeated, ..call() };
+        let error = edge.routed.adopt(&to, call).await.unwrap_err();
+        assert_eq!(error == refusal, repeated, "{error}");
+        let is_unknown = matches!(error, GatewayError::Unreachable { .. });
+        assert_eq!(is_unknown, !repeated, "{error}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_lost_answer_is_asked_for_again_at_the_next_owner_of_the_same_task() {
     loses(true).await;

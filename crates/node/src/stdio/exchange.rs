@@ -154,3 +154,47 @@ pub(super) fn is_event_stream(reply: &ExchangeReply) -> bool {
         .get(header::CONTENT_TYPE)
         .is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
+
+    use super::*;
+
+    /// Refuses the first connection, and breaks the others.
+    struct Restarting {
+        known: Arc<Mutex<Option<SendError>>>,
+        known_at_begin: Mutex<Vec<Option<SendError>>>,
+    }
+
+    #[async_trait]
+    impl ServerExchange for Restarting {
+        async fn send(&self, _: Outgoing) -> Result<ExchangeReply, SendError> {
+            let mut begun = self.known_at_begin.lock();
+            begun.push(self.known.lock().clone());
+            Err(match begun.len() {
+                1 => SendError::NotSent("refused".to_owned()),
+                _ => SendError::Lost("reset".to_owned()),
+            })
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_error_of_an_attempt_is_forgotten_when_the_next_begins() {
+        let known = Arc::new(Mutex::new(None));
+        let server = Restarting {
+            known: known.clone(),
+            known_at_begin: Mutex::default(),
+        };
+        let request = Outgoing {
+            method: Method::POST,
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+        };
+        let sent = send_patiently(&server, request, |error| *known.lock() = error.cloned()).await;
+        assert!(matches!(sent, Err(SendError::Lost(_))));
+        assert_eq!(*server.known_at_begin.lock(), [None, None]);
+    }
+}
