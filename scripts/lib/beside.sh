@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Runs parts of suites beside each other, and reports them in the order in which they were begun.
 
-# Most of their time, parts wait.
+# Parts spend most of their time waiting, so this number does not depend on the processors.
 PARTS_AT_ONCE=5
 # The parts whose results were not collected: PROCESS FILE FUNCTION [ARGUMENT…]. FILE.out has the output, and FILE.counts the counts and failures.
 PARTS=()

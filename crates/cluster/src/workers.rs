@@ -39,12 +39,12 @@ pub struct WorkerJoins {
     config: JoinConfig,
     link: LinkConfig,
     members: Option<Members>,
-    kept: Mutex<Vec<KeptRound>>,
+    kept: Mutex<Vec<RunningRound>>,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
 
-struct KeptRound {
+struct RunningRound {
     round: Arc<JoinRound>,
     stop: CancellationToken,
 }
@@ -96,7 +96,7 @@ impl WorkerJoins {
         let told = members.map(Members::announced);
         let going = round.clone().keep(roll, told);
         (self.tasks).spawn(stop.clone().run_until_cancelled_owned(going));
-        self.kept.lock().push(KeptRound { round, stop });
+        self.kept.lock().push(RunningRound { round, stop });
         JoinedWorker(joined)
     }
 

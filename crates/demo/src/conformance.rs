@@ -50,11 +50,11 @@ const UNCHANGING_TTL_MS: u64 = 60_000;
 pub struct ConformanceServer {
     tools: Arc<ToolRouter<Self>>,
     prompts: Arc<PromptRouter<Self>>,
-    state: Arc<Extras>,
+    state: Arc<ExtrasShown>,
 }
 
 #[derive(Debug, Default)]
-struct Extras {
+struct ExtrasShown {
     extra_tool: AtomicBool,
     extra_prompt: AtomicBool,
 }

@@ -40,7 +40,7 @@ use extensions::ExtensionPool;
 pub(crate) use keepers::{AgreedNames, Keepers, contested};
 use lists::CatalogList;
 pub(crate) use merge::Audience;
-pub(crate) use pages::CatalogPages;
+pub(crate) use pages::ListPages;
 use resource_filter::ResourceFilter;
 use resource_uri::ResourceUri;
 pub use rules::{MethodRules, PromptRules, ResourceRules, ToolHints, ToolRules};
@@ -193,7 +193,7 @@ impl Catalog {
             + conflicts.sum::<usize>()
     }
 
-    pub(crate) fn list(&self, method: &Method, access: &Access) -> Option<Arc<CatalogPages>> {
+    pub(crate) fn list(&self, method: &Method, access: &Access) -> Option<Arc<ListPages>> {
         let list = match method {
             Method::ToolsList => self.lists.tools.as_ref(),
             Method::ResourcesList => self.lists.resources.as_ref(),

@@ -8,7 +8,7 @@ use shoal_ports::SessionId;
 use shoal_protocol::{RawJson, RequestId};
 
 use crate::call_end::ends_call;
-use crate::places::{RequestPlaces, SharedPlaces};
+use crate::places::{QuotaPlaces, SharedPlaces};
 
 type AnswerKey = (SessionId, RequestId);
 type AwaitedCalls = Mutex<HashMap<AnswerKey, SharedPlaces, RandomState>>;
@@ -58,7 +58,7 @@ impl AwaitedAnswers {
         };
         let places = self.0.lock().remove(&(session.clone(), id));
         if let Some(places) = places {
-            *places.lock() = RequestPlaces::default();
+            *places.lock() = QuotaPlaces::default();
         }
     }
 }

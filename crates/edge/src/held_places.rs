@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::awaited_answers::{AwaitedAnswers, ExpectedAnswer};
 use crate::call_end::ends_call;
-use crate::places::{RequestPlaces, SharedPlaces};
+use crate::places::{QuotaPlaces, SharedPlaces};
 use crate::state::EdgeState;
 
 /// Maximum wait for an answer of a session's owner. Then the edge asks again, because the answer
@@ -40,7 +40,7 @@ impl SessionPlaces {
         edge: &EdgeState,
         session: SessionRef,
         body: &Body,
-        places: RequestPlaces,
+        places: QuotaPlaces,
     ) -> Self {
         let requests = messages(body).filter_map(request);
         Self {
@@ -56,7 +56,7 @@ impl SessionPlaces {
     pub(crate) fn of_task(
         gateway: Arc<dyn SessionGateway>,
         task: SessionRef,
-        places: RequestPlaces,
+        places: QuotaPlaces,
         deadline: Duration,
     ) -> Self {
         Self {
@@ -100,7 +100,7 @@ impl SessionPlaces {
     }
 
     fn free(&self) {
-        *self.places.lock() = RequestPlaces::default();
+        *self.places.lock() = QuotaPlaces::default();
     }
 }
 
@@ -147,12 +147,12 @@ async fn until_over(
 
 /// The call's tool holds the places, even if the call is dropped.
 pub(crate) struct CallPlaces {
-    places: RequestPlaces,
+    places: QuotaPlaces,
     deadline: Duration,
 }
 
 impl CallPlaces {
-    pub(crate) fn new(edge: &EdgeState, places: RequestPlaces) -> Self {
+    pub(crate) fn new(edge: &EdgeState, places: QuotaPlaces) -> Self {
         Self {
             places,
             deadline: edge.config.timing.call_deadline,

@@ -33,7 +33,7 @@ use shoal_telemetry::trace::InSpan as _;
 
 use crate::edge::EdgeService;
 use crate::endpoint::Endpoint;
-use crate::quotas::RequestPlaces;
+use crate::quotas::QuotaPlaces;
 use crate::refusal::Refusal;
 use crate::refused::RefusedMessage;
 use crate::state::EdgeState;
@@ -118,7 +118,7 @@ async fn enter(
     }
     let mount = endpoint.mount();
     mount.expect(head)?;
-    let mut places = RequestPlaces::default();
+    let mut places = QuotaPlaces::default();
     let mut token = None;
     let caller = match head.extensions.get::<Trusted>() {
         Some(Trusted(principal)) => principal.clone().into(),

@@ -6,7 +6,7 @@ use shoal_protocol::{Body, Message};
 use shoal_telemetry::metrics::{QuotaOutcome, StreamKind, metrics};
 use tokio_util::sync::CancellationToken;
 
-use crate::places::{PrincipalPlaces, QuotaPlace};
+use crate::places::{PrincipalPlaces, TakenPlace};
 use crate::refusal::Refusal;
 use crate::single_streams::SingleStreams;
 
@@ -183,7 +183,7 @@ fn begins_call(body: &Body) -> bool {
 
 pub(crate) struct RequestCount {
     counts: Arc<LoadCounts>,
-    _place: Option<QuotaPlace>,
+    _place: Option<TakenPlace>,
 }
 
 impl Drop for RequestCount {
@@ -205,7 +205,7 @@ impl Drop for OpenStreamCount {
 
 pub(crate) struct StreamPermit {
     counts: Arc<LoadCounts>,
-    _place: Option<QuotaPlace>,
+    _place: Option<TakenPlace>,
 }
 
 impl Drop for StreamPermit {

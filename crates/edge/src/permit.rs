@@ -2,7 +2,7 @@ use shoal_ports::{NodeLimits, Principal};
 
 use crate::body_budget::BodyPermit;
 use crate::load::{Load, RequestCount};
-use crate::quotas::RequestPlaces;
+use crate::quotas::QuotaPlaces;
 use crate::recorder::RequestRecord;
 use crate::refusal::Refusal;
 
@@ -10,7 +10,7 @@ pub(crate) struct RequestPermit {
     _count: RequestCount,
     pub(crate) record: Option<RequestRecord>,
     /// The quota places that are counted by address, and those that are counted by caller.
-    pub(crate) places: [RequestPlaces; 2],
+    pub(crate) places: [QuotaPlaces; 2],
     pub(crate) room: Option<BodyPermit>,
 }
 

@@ -11,7 +11,7 @@ use shoal_ports::Principal;
 #[derive(Debug, Default)]
 pub(crate) struct PlaceCount(Arc<AtomicUsize>);
 
-pub(crate) struct QuotaPlace {
+pub(crate) struct TakenPlace {
     taken: Arc<AtomicUsize>,
     count: usize,
 }
@@ -19,12 +19,12 @@ pub(crate) struct QuotaPlace {
 impl PlaceCount {
     /// Takes places within the limit. `mut` excludes concurrent takers, but places may be returned
     /// meanwhile.
-    pub(crate) fn take(&mut self, count: usize, limit: usize) -> Option<QuotaPlace> {
+    pub(crate) fn take(&mut self, count: usize, limit: usize) -> Option<TakenPlace> {
         if self.0.load(Ordering::Acquire) + count > limit {
             return None;
         }
         self.0.fetch_add(count, Ordering::Relaxed);
-        Some(QuotaPlace {
+        Some(TakenPlace {
             taken: Arc::clone(&self.0),
             count,
         })
@@ -36,7 +36,7 @@ impl PlaceCount {
     }
 }
 
-impl Drop for QuotaPlace {
+impl Drop for TakenPlace {
     fn drop(&mut self) {
         // Pairs with the acquire of the next taker.
         self.taken.fetch_sub(self.count, Ordering::Release);
@@ -47,7 +47,7 @@ impl Drop for QuotaPlace {
 pub(crate) struct PrincipalPlaces(Mutex<HashMap<Principal, PlaceCount, RandomState>>);
 
 impl PrincipalPlaces {
-    pub(crate) fn take(&self, principal: &Principal, limit: usize) -> Option<QuotaPlace> {
+    pub(crate) fn take(&self, principal: &Principal, limit: usize) -> Option<TakenPlace> {
         let mut counts = self.0.lock();
         if let Some(count) = counts.get_mut(principal) {
             return count.take(1, limit);
@@ -64,17 +64,17 @@ impl PrincipalPlaces {
 
 /// One place needs no allocation.
 #[derive(Default)]
-pub(crate) struct RequestPlaces {
-    first: Option<QuotaPlace>,
-    others: Vec<QuotaPlace>,
+pub(crate) struct QuotaPlaces {
+    first: Option<TakenPlace>,
+    others: Vec<TakenPlace>,
 }
 
-impl RequestPlaces {
+impl QuotaPlaces {
     pub(crate) fn is_empty(&self) -> bool {
         self.first.is_none()
     }
 
-    pub(crate) fn add(&mut self, place: QuotaPlace) {
+    pub(crate) fn add(&mut self, place: TakenPlace) {
         match self.first {
             None => self.first = Some(place),
             Some(_) => self.others.push(place),
@@ -82,7 +82,7 @@ impl RequestPlaces {
     }
 }
 
-pub(crate) type SharedPlaces = Arc<Mutex<RequestPlaces>>;
+pub(crate) type SharedPlaces = Arc<Mutex<QuotaPlaces>>;
 
 #[cfg(test)]
 mod tests {

@@ -27,7 +27,7 @@ use tokio_util::task::AbortOnDropHandle;
 use self::leases::{AskingStore, LeaseStep, Leases};
 use self::requests::CountedRequests;
 use self::rule::QuotaRule;
-pub(crate) use crate::places::RequestPlaces;
+pub(crate) use crate::places::QuotaPlaces;
 use crate::refusal::Refusal;
 
 /// A request's maximum wait for the store. After this, the edge counts the request by its own share
@@ -164,9 +164,9 @@ impl Quotas {
         &self,
         from: Option<IpAddr>,
         came: Instant,
-    ) -> Result<RequestPlaces, Refusal> {
+    ) -> Result<QuotaPlaces, Refusal> {
         let Some(address) = from.filter(|_| self.count_addresses()) else {
-            return Ok(RequestPlaces::default());
+            return Ok(QuotaPlaces::default());
         };
         let rules = self.0.rules.read().clone();
         let subject = QuotaSubject::address(address);
@@ -179,9 +179,9 @@ impl Quotas {
         principal: &Principal,
         body: &Body,
         came: Instant,
-    ) -> Result<RequestPlaces, Refusal> {
+    ) -> Result<QuotaPlaces, Refusal> {
         if !self.0.any_of_message.load(Ordering::Relaxed) {
-            return Ok(RequestPlaces::default());
+            return Ok(QuotaPlaces::default());
         }
         let rules = self.0.rules.read().clone();
         let requests = CountedRequests::of(body, rules.names_tools);
@@ -205,8 +205,8 @@ impl Quotas {
         mut now: Instant,
         principal: Option<&Principal>,
         counted: impl Fn(&QuotaRule) -> (&'a QuotaSubject, u32),
-    ) -> Result<RequestPlaces, Refusal> {
-        let mut places = RequestPlaces::default();
+    ) -> Result<QuotaPlaces, Refusal> {
+        let mut places = QuotaPlaces::default();
         for (at, rule) in rules.iter().enumerate() {
             let (subject, count) = counted(rule);
             if count == 0 {

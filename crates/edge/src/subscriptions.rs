@@ -11,7 +11,7 @@ use shoal_protocol::RawJson;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Notify, broadcast, watch};
 
-pub(crate) use self::filter::Filter;
+pub(crate) use self::filter::SubscriptionFilter;
 pub(crate) use self::listener::{ListenerNews, SubscriptionListener};
 
 /// This edge's listeners. One Tokio task tells all of them about changes, and runs only while there
@@ -55,7 +55,7 @@ impl Hub {
     pub(crate) async fn join(
         self: &Arc<Self>,
         caller: &Caller,
-        filter: &mut Filter,
+        filter: &mut SubscriptionFilter,
         max_updates: usize,
     ) -> Subscription {
         let asked = filter.resource_subscriptions.iter().map(|uri| async move {

@@ -18,7 +18,7 @@ use crate::body::{self, Bounds};
 use crate::connection::Connection;
 use crate::cut_off::CutOff;
 use crate::permit::RequestPermit;
-use crate::quotas::RequestPlaces;
+use crate::quotas::QuotaPlaces;
 use crate::refusal::Refusal;
 use crate::refused::RefusedMessage;
 use crate::state::EdgeState;
@@ -33,7 +33,7 @@ pub(crate) struct Visit<'a> {
     /// `None` if another task watches the token for the whole connection.
     pub(crate) token: Option<&'a [u8]>,
     pub(crate) trace: Option<TraceContext>,
-    pub(crate) places: RequestPlaces,
+    pub(crate) places: QuotaPlaces,
 }
 
 impl Visit<'_> {

@@ -10,7 +10,7 @@ use crate::cli::{Call, Remote, Tools};
 use crate::exit::{Code, Failure};
 use crate::print::{Output, err, json, print};
 use crate::status_command::ask;
-use crate::stdio::client::{StdioClient, failed, object};
+use crate::stdio::client::{BridgeClient, failed, object};
 use crate::terminal::Terminal;
 
 pub use task::tasks;
@@ -118,7 +118,7 @@ fn names_elicitation(result: &Value) -> bool {
     texts.any(|text| text.to_lowercase().contains("elicitation"))
 }
 
-async fn list(client: &mut StdioClient, server: &Remote) -> Result<Vec<Value>, Failure> {
+async fn list(client: &mut BridgeClient, server: &Remote) -> Result<Vec<Value>, Failure> {
     let (mut tools, mut cursor) = (Vec::new(), Value::Null);
     for _ in 0..MOST_PAGES {
         let params = match cursor.is_null() {
@@ -142,11 +142,11 @@ async fn connect(
     server: &Remote,
     token: Option<String>,
     answers: &[(String, String)],
-) -> Result<StdioClient, Failure> {
+) -> Result<BridgeClient, Failure> {
     let token = server.token.clone().or(token);
     let era = server.era.map(Into::into);
     let person = Box::new(Terminal::of_process(answers));
-    StdioClient::connect(&server.url, token.as_deref(), era, person, server.timeout).await
+    BridgeClient::connect(&server.url, token.as_deref(), era, person, server.timeout).await
 }
 
 fn content(result: &Value) -> String {

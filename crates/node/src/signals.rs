@@ -11,6 +11,7 @@ use crate::exit::Code;
 /// How long to wait for the last log lines after a second signal.
 const LAST_LINES: Duration = Duration::from_millis(200);
 
+/// Replaces the default action of `SIGTERM` and `SIGINT`.
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,

@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, oneshot};
 pub(crate) use slot::{SessionActorSlot, UnsentMessage};
 
 use crate::live::{Closed, LiveSession};
-use crate::sessions::{Alone, BegunBatch, Leaving, Node};
+use crate::sessions::{Alone, BegunBatch, LeaveKind, Node};
 use record::Write;
 
 pub(crate) struct SessionActor;
@@ -45,7 +45,7 @@ pub(crate) enum SessionMsg {
     Renew(SubscriptionRenewal),
     /// The actor holds the session's lock `alone` until the session has left.
     Leave {
-        how: Leaving,
+        how: LeaveKind,
         alone: Option<Alone>,
         reply: oneshot::Sender<bool>,
     },

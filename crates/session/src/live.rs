@@ -17,7 +17,7 @@ use crate::call::GrantedCaller;
 use crate::clock::unix_millis;
 use crate::config::SessionConfig;
 use crate::record::Record;
-use crate::sessions::{About, Node};
+use crate::sessions::{SessionFacts, Node};
 use crate::state::{Admitted, CallSlot, Effect, Input, SessionMachine};
 use crate::state_lock::StateLock;
 use crate::stored::Share;
@@ -260,8 +260,8 @@ impl LiveSession {
         self.streams.until_over().await;
     }
 
-    pub(crate) fn about(&self) -> About {
-        About {
+    pub(crate) fn about(&self) -> SessionFacts {
+        SessionFacts {
             client: self.handshake.get().map(|(_, client)| client.clone()),
             revision: self.revision(),
             transport: self.transport,

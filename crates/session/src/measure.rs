@@ -12,10 +12,10 @@ use tokio::time::Instant;
 
 use crate::clock::unix_millis;
 use crate::live::LiveSession;
-use crate::sessions::About;
-use crate::stored::StoredEntry;
+use crate::sessions::SessionFacts;
+use crate::stored::JournalShare;
 
-pub(crate) fn ended(about: &About, reason: EndReason) {
+pub(crate) fn ended(about: &SessionFacts, reason: EndReason) {
     metrics().sessions.ended(reason);
     if reason != EndReason::Lost
         && let Some(opened_at) = about.opened_at
@@ -109,11 +109,11 @@ pub(crate) fn attached(attached: &Result<RunningCall, CallFailure>) {
 
 pub(crate) struct Journaled(
     Arc<AtomicUsize>,
-    #[allow(dead_code, reason = "counts until dropped")] StoredEntry,
+    #[allow(dead_code, reason = "counts until dropped")] JournalShare,
 );
 
 impl Journaled {
-    pub(crate) fn count(count: &Arc<AtomicUsize>, stored: StoredEntry) -> Self {
+    pub(crate) fn count(count: &Arc<AtomicUsize>, stored: JournalShare) -> Self {
         count.fetch_add(1, Ordering::Relaxed);
         Self(count.clone(), stored)
     }

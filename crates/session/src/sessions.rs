@@ -36,9 +36,9 @@ use shoal_telemetry::metrics::Registration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use about::About;
+pub(crate) use about::SessionFacts;
 pub(crate) use deliver::{ATTEMPTS, BegunBatch};
-pub(crate) use leave::Leaving;
+pub(crate) use leave::LeaveKind;
 pub(crate) use locks::Alone;
 pub(crate) use node::Node;
 pub(crate) use table::Passive;

@@ -32,7 +32,7 @@ struct HeldBytes {
 }
 
 #[derive(Debug)]
-pub(crate) struct StoredEntry(#[allow(dead_code, reason = "counts until dropped")] Portion);
+pub(crate) struct JournalShare(#[allow(dead_code, reason = "counts until dropped")] Portion);
 
 impl Stored {
     pub(crate) fn new(config: Arc<SessionConfig>) -> Arc<Self> {
@@ -86,9 +86,9 @@ impl Share {
         held.count();
     }
 
-    pub(crate) fn journal(&self, bytes: usize) -> StoredEntry {
+    pub(crate) fn journal(&self, bytes: usize) -> JournalShare {
         let bytes = bytes as u64;
-        StoredEntry(self.stored.bytes.portion(&self.principal, bytes))
+        JournalShare(self.stored.bytes.portion(&self.principal, bytes))
     }
 
     pub(crate) fn check(&self) -> Result<(), GatewayError> {

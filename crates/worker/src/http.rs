@@ -20,7 +20,7 @@ use shoal_telemetry::metrics::Transport as Network;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use self::channel::{Common, HttpChannel};
+use self::channel::{SharedByConnections, HttpChannel};
 use self::endpoint::HttpEndpoint;
 use self::presence::{Presence, Way};
 use self::tools::Tools;
@@ -103,7 +103,7 @@ impl HttpBackend {
         let presence = Arc::new(Presence::new(config.health_interval.get(), reachability));
         let endpoint = Arc::new(HttpEndpoint::new(url, config, outbound)?);
         let tools = Arc::new(Tools::default());
-        let common = Common {
+        let common = SharedByConnections {
             endpoint: endpoint.clone(),
             tools: tools.clone(),
             presence: presence.clone(),
@@ -329,7 +329,7 @@ impl Backend for HttpBackend {
     }
 }
 
-struct StreamableHttp(Common);
+struct StreamableHttp(SharedByConnections);
 
 impl Transport for StreamableHttp {
     fn open(

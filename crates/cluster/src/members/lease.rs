@@ -84,7 +84,8 @@ impl Certainty {
         self.until.store(0, Ordering::Release);
     }
 
-    /// Call this before [`renewed`](Self::renewed), so that the new lease is not trusted in between.
+    /// Records that other nodes may have claimed sessions. Call it before [`renewed`](Self::renewed), so that the new
+    /// lease is not trusted in between.
     pub(crate) fn doubted(&self) {
         self.doubts.fetch_add(1, Ordering::AcqRel);
     }

@@ -14,7 +14,7 @@ use super::search_cost::{SearchCost, SearchCosts};
 /// Steps between two checks of the clock.
 const CLOCK: u64 = 1024;
 
-/// The limits of one validation. `time` bounds work that the steps do not count.
+/// The limits of one validation. A step is about one access to a value. `time` bounds work that the steps do not count.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     pub(crate) steps: u64,

@@ -6,7 +6,7 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use shoal_policy::TargetKind;
 use shoal_protocol::RawJson;
 
-use super::{CatalogPages, Pool};
+use super::{ListPages, Pool};
 use crate::access::Access;
 use crate::shape::Shaping;
 
@@ -26,12 +26,12 @@ pub(super) struct CatalogList {
     pub(super) ttl: Option<u64>,
     pub(super) shaping: Arc<Shaping>,
     /// `None` for one caller's list, whose pages Shoal writes on demand.
-    pub(super) kept: Option<ListPages>,
+    pub(super) kept: Option<CachedPages>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct ListPages {
-    all: Arc<CatalogPages>,
+pub(super) struct CachedPages {
+    all: Arc<ListPages>,
     filtered: Filtered,
 }
 
@@ -42,12 +42,13 @@ pub(super) struct Item {
     pub(super) raw: RawJson,
 }
 
+/// One bit for each item: whether the caller may see it.
 type VisibleItems = Arc<[u64]>;
 
 #[derive(Debug)]
 struct Filtered {
     seen: Cache<u64, VisibleItems, SeenWeight, RandomState>,
-    pages: Cache<VisibleItems, Arc<CatalogPages>, PagesWeight, RandomState>,
+    pages: Cache<VisibleItems, Arc<ListPages>, PagesWeight, RandomState>,
 }
 
 impl Item {
@@ -62,15 +63,15 @@ impl Item {
 
 impl CatalogList {
     pub(super) fn written(mut self) -> Self {
-        self.kept = Some(ListPages {
+        self.kept = Some(CachedPages {
             all: Arc::new(self.write(|_| true)),
             filtered: Filtered::default(),
         });
         self
     }
 
-    pub(super) fn pages(&self, access: &Access, catalog: u64) -> Arc<CatalogPages> {
-        let Some(ListPages { all, filtered }) = &self.kept else {
+    pub(super) fn pages(&self, access: &Access, catalog: u64) -> Arc<ListPages> {
+        let Some(CachedPages { all, filtered }) = &self.kept else {
             return Arc::new(match access.has_rules() {
                 true => self.write_seen(&self.seen(access, catalog)),
                 false => self.write(|_| true),
@@ -99,7 +100,7 @@ impl CatalogList {
         pages
     }
 
-    fn write_seen(&self, seen: &VisibleItems) -> CatalogPages {
+    fn write_seen(&self, seen: &VisibleItems) -> ListPages {
         self.write(|at| seen[at / 64] & (1 << (at % 64)) != 0)
     }
 
@@ -114,14 +115,14 @@ impl CatalogList {
         seen.into()
     }
 
-    fn write(&self, shows: impl Fn(usize) -> bool) -> CatalogPages {
+    fn write(&self, shows: impl Fn(usize) -> bool) -> ListPages {
         let items = self.items.iter().enumerate();
         let shown: Vec<(usize, &RawJson)> = items
             .filter(|(at, _)| shows(*at))
             .map(|(at, item)| (at, &item.raw))
             .collect();
         let page = |page: &RawJson| self.shaping.list(page, self.ttl);
-        CatalogPages::write(self.member, &shown, &self.legacy_only, self.page_size, page)
+        ListPages::write(self.member, &shown, &self.legacy_only, self.page_size, page)
     }
 }
 
@@ -153,8 +154,8 @@ impl Weighter<u64, VisibleItems> for SeenWeight {
 #[derive(Clone, Debug)]
 struct PagesWeight;
 
-impl Weighter<VisibleItems, Arc<CatalogPages>> for PagesWeight {
-    fn weight(&self, seen: &VisibleItems, pages: &Arc<CatalogPages>) -> u64 {
+impl Weighter<VisibleItems, Arc<ListPages>> for PagesWeight {
+    fn weight(&self, seen: &VisibleItems, pages: &Arc<ListPages>) -> u64 {
         8 * seen.len() as u64 + pages.bytes() as u64 + 256
     }
 }

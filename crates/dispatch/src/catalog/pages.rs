@@ -3,14 +3,14 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use shoal_protocol::{Era, RawJson, RpcError};
 
 #[derive(Debug, Default)]
-pub(crate) struct CatalogPages {
+pub(crate) struct ListPages {
     legacy: Vec<RawJson>,
     modern: Vec<RawJson>,
     /// Each cursor begins with this member, so that a cursor fits only its own list.
     member: &'static str,
 }
 
-impl CatalogPages {
+impl ListPages {
     /// Modern clients get the pages that `shaped` returns, without the items in `legacy_only`.
     pub(super) fn write(
         member: &'static str,

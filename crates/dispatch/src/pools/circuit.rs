@@ -88,7 +88,8 @@ impl Circuit {
         !self.troubled.load(Ordering::Acquire)
     }
 
-    /// A trial without a result expires after the open time, and the next call is the trial.
+    /// Whether the call may go to the worker. A trial without a result expires after the open time, and the next call
+    /// is then the trial.
     pub(crate) fn enter(&self, key: &FailureKey) -> bool {
         let now = Instant::now();
         let mut held = self.held.lock();

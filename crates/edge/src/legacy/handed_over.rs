@@ -13,7 +13,7 @@ use super::{HandedOverMessage, hand_over, internal, to};
 use crate::held_places::{SessionPlaces, runs};
 use crate::media::AnswerForm;
 use crate::permit::RequestPermit;
-use crate::places::RequestPlaces;
+use crate::places::QuotaPlaces;
 use crate::state::EdgeState;
 use crate::visit::Visit;
 
@@ -78,7 +78,7 @@ impl OwnedVisit {
             grant: self.grant.clone(),
             token: None,
             trace: self.trace.clone(),
-            places: RequestPlaces::default(),
+            places: QuotaPlaces::default(),
         }
     }
 }

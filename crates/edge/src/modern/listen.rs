@@ -19,7 +19,7 @@ use crate::backlog::BacklogReader;
 use crate::refusal::Refusal;
 use crate::refused::RefusedMessage;
 use crate::sse;
-use crate::subscriptions::{Filter, ListenerNews, Subscription};
+use crate::subscriptions::{SubscriptionFilter, ListenerNews, Subscription};
 use crate::tasks::TaskWatch;
 use crate::visit::Visit;
 
@@ -31,7 +31,7 @@ pub(super) async fn serve(
 ) -> Result<Response, RefusedMessage> {
     let edge = visit.edge;
     let limits = &edge.config.limits;
-    let asked = Filter::of(request.params.as_ref(), limits.resources_per_listener)
+    let asked = SubscriptionFilter::of(request.params.as_ref(), limits.resources_per_listener)
         .map_err(Refusal::Modern)?;
     let permit = edge.load.admit_stream(&visit.principal, limits)?;
     let reader = visit.reader();
@@ -136,7 +136,7 @@ impl ListenFrames {
     }
 }
 
-fn acknowledgement(id: &RequestId, honoured: &Filter) -> Bytes {
+fn acknowledgement(id: &RequestId, honoured: &SubscriptionFilter) -> Bytes {
     let mut params = RawObject::default();
     params.set("notifications", RawJson::of(honoured));
     notify(&Method::SubscriptionsAcknowledged, params, id)

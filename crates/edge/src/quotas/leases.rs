@@ -222,9 +222,9 @@ mod tests {
     use tokio::time::{Instant, advance};
 
     use super::{LIFE, Leases, MOST_BYTES, bytes_of};
-    use crate::places::QuotaPlace;
+    use crate::places::TakenPlace;
 
-    fn place(leases: &Leases, principal: &str, now: Instant) -> Option<QuotaPlace> {
+    fn place(leases: &Leases, principal: &str, now: Instant) -> Option<TakenPlace> {
         let subject = QuotaSubject::Principal(Principal::new(principal));
         leases.with(&subject, now, |lease| lease.places.take(1, 1))
     }

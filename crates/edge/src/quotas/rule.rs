@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::leases::{LeaseStep, Leases};
 use super::requests::CountedRequests;
 use crate::audit;
-use crate::places::RequestPlaces;
+use crate::places::QuotaPlaces;
 use crate::refusal::Refusal;
 
 pub(super) struct QuotaRule {
@@ -58,7 +58,7 @@ impl QuotaRule {
         count: u32,
         limit: Option<usize>,
         now: Instant,
-        places: &mut RequestPlaces,
+        places: &mut QuotaPlaces,
     ) -> Result<LeaseStep, Refusal> {
         if count > self.most {
             return Err(Refusal::BatchOverQuota {

@@ -4,7 +4,7 @@ use shoal_protocol::{LONGEST_URI, RawJson, RawObject, RpcError};
 /// `SubscriptionFilter` (2026-07-28, Subscriptions).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct Filter {
+pub(crate) struct SubscriptionFilter {
     #[serde(skip_serializing_if = "is_false")]
     pub(crate) tools_list_changed: bool,
     #[serde(skip_serializing_if = "is_false")]
@@ -21,7 +21,7 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-impl Filter {
+impl SubscriptionFilter {
     /// Each of the two lists may have `max_names` names.
     pub(crate) fn of(params: Option<&RawJson>, max_names: usize) -> Result<Self, RpcError> {
         let filter = params
@@ -83,10 +83,10 @@ impl Filter {
 mod tests {
     use shoal_protocol::RawJson;
 
-    use super::Filter;
+    use super::SubscriptionFilter;
 
-    fn filter(text: &'static str) -> Result<Filter, i64> {
-        Filter::of(Some(&RawJson::from_static(text)), 2).map_err(|error| error.code)
+    fn filter(text: &'static str) -> Result<SubscriptionFilter, i64> {
+        SubscriptionFilter::of(Some(&RawJson::from_static(text)), 2).map_err(|error| error.code)
     }
 
     #[test]

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use shoal_ports::Principal;
 use shoal_protocol::{Method, RawJson};
 
-use super::filter::Filter;
+use super::filter::SubscriptionFilter;
 
 const LIST_METHODS: [Method; 3] = [
     Method::ToolsListChanged,
@@ -41,7 +41,7 @@ pub(crate) enum ListenerNews {
 impl SubscriptionListener {
     pub(super) fn new(
         principal: Principal,
-        filter: &Filter,
+        filter: &SubscriptionFilter,
         uris: Vec<Arc<str>>,
         max_updates: usize,
     ) -> Self {
@@ -128,12 +128,12 @@ mod tests {
     use shoal_protocol::RawJson;
 
     use super::{ListenerNews, SubscriptionListener};
-    use crate::subscriptions::Filter;
+    use crate::subscriptions::SubscriptionFilter;
 
     fn listener(max_updates: usize) -> SubscriptionListener {
-        let filter = Filter {
+        let filter = SubscriptionFilter {
             tools_list_changed: true,
-            ..Filter::default()
+            ..SubscriptionFilter::default()
         };
         SubscriptionListener::new(
             Principal::anonymous(),

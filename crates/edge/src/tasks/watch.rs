@@ -16,7 +16,7 @@ use shoal_protocol::task::Task;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{task_of, to};
-use crate::places::QuotaPlace;
+use crate::places::TakenPlace;
 use crate::state::EdgeState;
 use crate::visit::Visit;
 
@@ -146,7 +146,7 @@ async fn wait(
     gateway: Arc<dyn SessionGateway>,
     to: SessionRef,
     seen: TaskMark,
-    place: Option<QuotaPlace>,
+    place: Option<TakenPlace>,
 ) -> Option<WatchedTask> {
     loop {
         let asked = Instant::now();

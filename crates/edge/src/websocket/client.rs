@@ -16,7 +16,7 @@ use crate::backlog::BacklogReader;
 use crate::cut_off::CutOff;
 use crate::legacy::OpenedSession;
 use crate::permit::RequestPermit;
-use crate::quotas::RequestPlaces;
+use crate::quotas::QuotaPlaces;
 use crate::refusal::Refusal;
 use crate::refused::RefusedMessage;
 use crate::single_streams::SingleStream;
@@ -41,7 +41,7 @@ impl SocketClient {
             grant: self.grant.lock().clone(),
             token: None,
             trace,
-            places: RequestPlaces::default(),
+            places: QuotaPlaces::default(),
         }
     }
 

@@ -4,7 +4,7 @@ use super::{connect, content, show};
 use crate::cli::{Call, Era, OneTask, Remote, Tasks};
 use crate::exit::{Code, Failure};
 use crate::print::{Output, json, plain, print};
-use crate::stdio::client::{ClientError, FollowedTask, StdioClient, as_error, failed, object};
+use crate::stdio::client::{ClientError, FollowedTask, BridgeClient, as_error, failed, object};
 
 /// An interrupt cancels the task.
 pub(super) async fn call(
@@ -49,7 +49,7 @@ async fn connect_with_tasks(
     server: &Remote,
     token: Option<String>,
     answers: &[(String, String)],
-) -> Result<StdioClient, Failure> {
+) -> Result<BridgeClient, Failure> {
     if server.era == Some(Era::Legacy) {
         let none = "--era legacy has no such tasks: they came with the modern one";
         return Err(Failure::usage(none));
@@ -67,7 +67,7 @@ async fn connect_with_tasks(
 }
 
 async fn run(
-    client: &mut StdioClient,
+    client: &mut BridgeClient,
     command: &Call,
     arguments: Map<String, Value>,
     id: &mut Option<String>,
@@ -93,7 +93,7 @@ async fn run(
 }
 
 async fn follow(
-    client: &mut StdioClient,
+    client: &mut BridgeClient,
     server: &Remote,
     id: &str,
     name: &str,
@@ -131,7 +131,7 @@ async fn follow(
     }
 }
 
-async fn interrupt(client: &mut StdioClient, task: Option<&str>) -> Failure {
+async fn interrupt(client: &mut BridgeClient, task: Option<&str>) -> Failure {
     let Some(task) = task else {
         client.cancel("its user has interrupted it").await;
         return Failure::new(Code::Interrupted, "the call was taken back");
@@ -143,7 +143,7 @@ async fn interrupt(client: &mut StdioClient, task: Option<&str>) -> Failure {
     Failure::new(Code::Interrupted, message)
 }
 
-async fn get(client: &mut StdioClient, about: &OneTask) -> Result<(), Failure> {
+async fn get(client: &mut BridgeClient, about: &OneTask) -> Result<(), Failure> {
     let task = client.about_task("tasks/get", &about.id).await;
     let task = task.map_err(|error| failed(&about.server.url, &error))?;
     let text = match about.output {
@@ -153,7 +153,7 @@ async fn get(client: &mut StdioClient, about: &OneTask) -> Result<(), Failure> {
     Ok(print(&text)?)
 }
 
-async fn cancel(client: &mut StdioClient, about: &OneTask) -> Result<(), Failure> {
+async fn cancel(client: &mut BridgeClient, about: &OneTask) -> Result<(), Failure> {
     let answer = client.about_task("tasks/cancel", &about.id).await;
     let answer = answer.map_err(|error| failed(&about.server.url, &error))?;
     let text = match about.output {

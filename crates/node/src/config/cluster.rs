@@ -26,7 +26,7 @@ settings! {
         /// you can go back.
         pub protocol: u32 = LinkConfig::default().max_version,
         /// How long a new node answers 50301 for unknown tools, prompts and resources. This time ends early when all
-        /// pools that other nodes know, or that `linger`, have joined.
+        /// pools that other nodes know have joined. A pool that left counts until its `linger` ends.
         pub learning: Period = Period::seconds(5),
         /// How long a request waits for its session's next owner.
         pub patience: Period = Period::seconds(30),

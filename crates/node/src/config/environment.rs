@@ -63,7 +63,7 @@ impl Environment {
 }
 
 impl Environment {
-    /// Their names have one underscore between the parts.
+    /// Warns about variables that name a setting, but with one underscore between the parts instead of two.
     pub(super) fn without_effect(&self) -> Vec<Finding> {
         if self.unread.is_empty() {
             return Vec::new();

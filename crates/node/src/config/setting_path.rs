@@ -70,7 +70,7 @@ impl SettingPath {
         Self(steps)
     }
 
-    /// The first list comes from one source as a whole.
+    /// Returns the keys down to the first list, because a list comes from one source as a whole.
     pub(super) fn keys(&self) -> Vec<String> {
         let keys = self.0.iter().map_while(|step| match step {
             PathStep::Key(key) => Some(key.clone()),

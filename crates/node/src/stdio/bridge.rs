@@ -10,13 +10,13 @@ use shoal_protocol::{
 use super::console::ConsoleOutbox;
 use super::exchange::ServerExchange;
 use super::in_flight::Unreached;
-use super::legacy::Legacy;
+use super::legacy::LegacyHalf;
 use super::modern::ModernHalf;
 use super::wire::BridgeWire;
 
 pub(super) struct StdioBridge {
     wire: BridgeWire,
-    legacy: Arc<Legacy>,
+    legacy: Arc<LegacyHalf>,
     modern: Arc<ModernHalf>,
     nesting: usize,
 }
@@ -29,7 +29,7 @@ impl StdioBridge {
     ) -> Self {
         let wire = BridgeWire::new(exchange, outbox);
         Self {
-            legacy: Legacy::new(wire.clone()),
+            legacy: LegacyHalf::new(wire.clone()),
             modern: ModernHalf::new(wire.clone()),
             wire,
             nesting,

@@ -64,7 +64,7 @@ fn advice(may_have_run: bool) -> &'static str {
 }
 
 /// A client in the era that both sides support.
-pub(crate) struct StdioClient {
+pub(crate) struct BridgeClient {
     bridge: StdioBridge,
     lines: mpsc::Receiver<Bytes>,
     handler: Box<dyn ClientHandler>,
@@ -76,7 +76,7 @@ pub(crate) struct StdioClient {
     tasks: tasks::ClientTasks,
 }
 
-impl StdioClient {
+impl BridgeClient {
     /// Connects in the given era or the server's newest. All requests together must finish within `limit`. Requests
     /// about tasks have this time each.
     ///

@@ -27,14 +27,14 @@ use session::ServerSession;
 
 const GOODBYE: Duration = Duration::from_secs(2);
 
-pub(super) struct Legacy {
+pub(super) struct LegacyHalf {
     wire: BridgeWire,
     in_flight: InFlightRequests,
     session: ServerSession,
     reopening: tokio::sync::Mutex<()>,
 }
 
-impl Legacy {
+impl LegacyHalf {
     pub(super) fn new(wire: BridgeWire) -> Arc<Self> {
         Arc::new(Self {
             wire,

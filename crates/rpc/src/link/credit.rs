@@ -5,6 +5,7 @@ pub(crate) fn cost(payload: usize) -> u64 {
     payload as u64 + FRAME_COST
 }
 
+/// Credit for read frames, not yet granted back to the peer.
 #[derive(Debug, Default)]
 pub(crate) struct UngrantedCredit(u64);
 

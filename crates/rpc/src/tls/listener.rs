@@ -45,13 +45,13 @@ pub struct ListenerTls {
     shared: Arc<Renewed<ListenerFiles>>,
 }
 
-pub(super) struct MadeConfig {
+pub(super) struct ServerTls {
     server: Arc<ServerConfig>,
     validity: Validity,
 }
 
 impl CertificateSource for ListenerFiles {
-    type Made = MadeConfig;
+    type Made = ServerTls;
 
     fn whose(&self) -> &str {
         self.setting
@@ -63,7 +63,7 @@ impl CertificateSource for ListenerFiles {
         Contents::read(&self.certificate, &self.key, authority)
     }
 
-    fn make(&self, contents: &Contents) -> Result<MadeConfig, TlsError> {
+    fn make(&self, contents: &Contents) -> Result<ServerTls, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let (chain, key) = pair(contents, &self.certificate, &self.key, &provider)?;
         let of_certificate =
@@ -91,10 +91,10 @@ impl CertificateSource for ListenerFiles {
             server.send_tls13_tickets = 0;
         }
         let server = Arc::new(server);
-        Ok(MadeConfig { server, validity })
+        Ok(ServerTls { server, validity })
     }
 
-    fn validity(made: &MadeConfig) -> Validity {
+    fn validity(made: &ServerTls) -> Validity {
         made.validity
     }
 }

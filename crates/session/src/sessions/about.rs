@@ -3,7 +3,7 @@ use std::sync::Arc;
 use shoal_ports::SessionTransport;
 use shoal_protocol::Revision;
 
-pub(crate) struct About {
+pub(crate) struct SessionFacts {
     pub(crate) client: Option<Arc<str>>,
     pub(crate) revision: Option<Revision>,
     pub(crate) transport: SessionTransport,

@@ -9,7 +9,7 @@ use shoal_ports::{
 use shoal_protocol::{RawJson, StreamId};
 use shoal_telemetry::metrics::EndReason;
 
-use super::{About, Node, Passive, Sessions};
+use super::{SessionFacts, Node, Passive, Sessions};
 use crate::live::LiveSession;
 use crate::streams::Tail;
 
@@ -43,7 +43,7 @@ impl Sessions {
 struct InspectedSession<'a> {
     id: &'a SessionId,
     principal: &'a Principal,
-    about: &'a About,
+    about: &'a SessionFacts,
     epoch: Epoch,
     last_used: u64,
     live: Option<&'a LiveSession>,
@@ -138,7 +138,7 @@ impl Subscribed for SessionDetail {
 }
 
 impl<'a> InspectedSession<'a> {
-    fn of_live(live: &'a Arc<LiveSession>, about: &'a About) -> Self {
+    fn of_live(live: &'a Arc<LiveSession>, about: &'a SessionFacts) -> Self {
         Self {
             id: &live.id,
             principal: &live.principal,

@@ -5,7 +5,7 @@ use shoal_telemetry::metrics::EndReason;
 use super::patience::Patience;
 use crate::streams::Tail;
 
-pub(crate) enum Leaving {
+pub(crate) enum LeaveKind {
     Passivate,
     /// The session's calls run on.
     HandOver(Arc<Patience>),

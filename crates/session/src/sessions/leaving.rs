@@ -7,7 +7,7 @@ use shoal_protocol::StreamId;
 use shoal_telemetry::metrics::{EndReason, HandOverOutcome, metrics};
 use tokio::time::{Instant, sleep};
 
-use super::leave::Leaving;
+use super::leave::LeaveKind;
 use super::patience::Patience;
 use super::{Alone, Node};
 use crate::actor::SessionMsg;
@@ -27,33 +27,33 @@ impl Node {
     pub(super) async fn leave(
         &self,
         live: &Arc<LiveSession>,
-        how: Leaving,
+        how: LeaveKind,
         alone: Option<Alone>,
     ) -> bool {
         match &how {
-            Leaving::Passivate | Leaving::Lost => {}
+            LeaveKind::Passivate | LeaveKind::Lost => {}
             // Stopped at once: events that are not appended yet wait at the workers for the next owner.
-            Leaving::HandOver(_) => live.streams.stop_writing(),
-            Leaving::ShutDown(_) => live.streams.begin_end(SHUTTING_DOWN),
+            LeaveKind::HandOver(_) => live.streams.stop_writing(),
+            LeaveKind::ShutDown(_) => live.streams.begin_end(SHUTTING_DOWN),
             // Set before the calls stop, because their answers contain the reason.
-            Leaving::End { told, .. } => live.streams.begin_end(told),
+            LeaveKind::End { told, .. } => live.streams.begin_end(told),
         }
         let most = match how {
             // A session with a waiting message is in use, so it stays.
-            Leaving::Passivate => 0,
+            LeaveKind::Passivate => 0,
             _ => usize::MAX,
         };
         let leave = |reply| SessionMsg::Leave { how, alone, reply };
         live.ask(most, leave).await.unwrap_or_default()
     }
 
-    pub(crate) async fn carry_out_leave(&self, live: &Arc<LiveSession>, how: Leaving) -> bool {
+    pub(crate) async fn carry_out_leave(&self, live: &Arc<LiveSession>, how: LeaveKind) -> bool {
         match how {
-            Leaving::Passivate => self.passivate(live).await,
-            Leaving::HandOver(patience) => self.hand_over_one(live, &patience).await,
-            Leaving::ShutDown(patience) => self.shut_down(live, &patience).await,
-            Leaving::Lost => self.clear_lost(live).await,
-            Leaving::End { why, told, written } => self.end(live, why, told, &written).await,
+            LeaveKind::Passivate => self.passivate(live).await,
+            LeaveKind::HandOver(patience) => self.hand_over_one(live, &patience).await,
+            LeaveKind::ShutDown(patience) => self.shut_down(live, &patience).await,
+            LeaveKind::Lost => self.clear_lost(live).await,
+            LeaveKind::End { why, told, written } => self.end(live, why, told, &written).await,
         }
     }
 
@@ -180,7 +180,7 @@ impl Node {
         match self.live(&to.session) {
             Some(live) => {
                 let written = live.streams.open();
-                let end = Leaving::End { why, told, written };
+                let end = LeaveKind::End { why, told, written };
                 self.leave(&live, end, Some(alone)).await
             }
             None => false,

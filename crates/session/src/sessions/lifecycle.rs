@@ -10,7 +10,7 @@ use shoal_ports::{
 use shoal_protocol::RpcError;
 use shoal_telemetry::metrics::{ClaimReason, EndReason, metrics};
 
-use super::leave::Leaving;
+use super::leave::LeaveKind;
 use super::ownership::AT_ONCE;
 use super::patience::Patience;
 use super::places::SessionPlace;
@@ -148,7 +148,7 @@ impl Node {
     pub(crate) async fn release_all(&self) {
         let patience = Arc::new(Patience::new(self.config.begin_patience));
         let leaving = futures::stream::iter(self.all_live()).for_each_concurrent(AT_ONCE, |live| {
-            let leave = Leaving::ShutDown(patience.clone());
+            let leave = LeaveKind::ShutDown(patience.clone());
             async move {
                 self.leave(&live, leave, None).await;
             }

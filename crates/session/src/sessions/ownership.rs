@@ -12,10 +12,10 @@ use shoal_protocol::{EventId, RawJson};
 use shoal_telemetry::metrics::{ClaimReason, EndReason, HandOverOutcome, metrics};
 use tokio::time::{Instant, timeout};
 
-use super::leave::Leaving;
+use super::leave::LeaveKind;
 use super::patience::Patience;
 use super::places::SessionPlace;
-use super::{About, Alone, HandedOver, Node, Passive, TakingOver};
+use super::{SessionFacts, Alone, HandedOver, Node, Passive, TakingOver};
 use crate::call::{TakenOver, brought_by};
 use crate::clock::unix_millis;
 use crate::here::in_task;
@@ -54,7 +54,7 @@ impl Node {
         to: &SessionRef,
     ) -> Result<Arc<LiveSession>, GatewayError> {
         if let Some(lost) = self.lost(&to.session) {
-            self.leave(&lost, Leaving::Lost, None).await;
+            self.leave(&lost, LeaveKind::Lost, None).await;
         }
         if self.handing_over.load(Ordering::Acquire) {
             if self.known(to)? {
@@ -320,7 +320,7 @@ impl Node {
         }
     }
 
-    async fn drop_passive(&self, _alone: &Alone, session: &SessionId) -> Option<About> {
+    async fn drop_passive(&self, _alone: &Alone, session: &SessionId) -> Option<SessionFacts> {
         let passive = self.table.remove_passive(session)?;
         self.unsubscribe_from(session, passive.subscriptions).await;
         Some(passive.about)
@@ -331,7 +331,7 @@ impl Node {
         let clearing =
             futures::stream::iter(lost).for_each_concurrent(AT_ONCE, |live| async move {
                 let alone = self.locks.lock(&live.id).await;
-                self.leave(&live, Leaving::Lost, Some(alone)).await;
+                self.leave(&live, LeaveKind::Lost, Some(alone)).await;
             });
         clearing.await;
     }
@@ -344,7 +344,7 @@ impl Node {
                 let began = Instant::now();
                 let alone = self.locks.lock(&live.id).await;
                 let here = self.live(&live.id).is_some_and(|it| it.epoch == live.epoch);
-                let leave = Leaving::HandOver(patience.clone());
+                let leave = LeaveKind::HandOver(patience.clone());
                 let handed_over = here && self.leave(&live, leave, Some(alone)).await;
                 handed_over.then(|| began.elapsed())
             })

@@ -10,7 +10,7 @@ use shoal_telemetry::metrics::EndReason;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use super::leave::Leaving;
+use super::leave::LeaveKind;
 use super::ownership::AT_ONCE;
 use super::{Alone, Node, Passive};
 use crate::actor::record::RecordStep;
@@ -68,7 +68,7 @@ impl Node {
             live.last_used.fetch_max(self.now(), Ordering::Relaxed);
         } else if self.is_unused(&live) {
             let alone = self.locks.lock(&live.id).await;
-            if self.is_unused(&live) && self.leave(&live, Leaving::Passivate, Some(alone)).await {
+            if self.is_unused(&live) && self.leave(&live, LeaveKind::Passivate, Some(alone)).await {
                 return;
             }
         }

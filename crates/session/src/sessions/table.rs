@@ -6,7 +6,7 @@ use dashmap::DashMap;
 use foldhash::fast::RandomState;
 use shoal_ports::{Epoch, Principal, SessionId};
 
-use super::About;
+use super::SessionFacts;
 use super::places::SessionPlace;
 use crate::live::LiveSession;
 use crate::stored::Share;
@@ -33,7 +33,7 @@ pub(crate) struct Passive {
     pub(crate) last_used: u64,
     pub(crate) updated: BTreeSet<String>,
     pub(crate) has_ended: bool,
-    pub(crate) about: About,
+    pub(crate) about: SessionFacts,
     pub(crate) share: Arc<Share>,
 }
 

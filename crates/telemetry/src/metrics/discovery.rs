@@ -28,7 +28,7 @@ area! {
 labels! {
     /// The outcome of comparing the pools with the published ones.
     ReconcileOutcome: OUTCOME {
-        /// A change.
+        /// Leader published a change.
         Published = "published",
         /// Unchanged.
         Unchanged = "unchanged",
@@ -46,7 +46,7 @@ labels! {
         InvalidAnnotation = "InvalidAnnotation",
         /// By your configuration or an older object.
         NameTaken = "NameTaken",
-        /// On pools or bytes.
+        /// Older objects use up the limit on pools or bytes.
         LimitReached = "LimitReached",
         /// Token unavailable.
         TokenUnavailable = "TokenUnavailable",

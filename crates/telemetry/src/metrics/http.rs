@@ -99,7 +99,7 @@ labels! {
         Forbidden = "forbidden",
         /// Unknown path or method.
         NotServed = "not_served",
-        /// Missing, wrong or too many.
+        /// Headers missing, wrong or too many.
         Headers = "headers",
         /// Body too large.
         BodyTooLarge = "body_too_large",

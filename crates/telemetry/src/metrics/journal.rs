@@ -42,7 +42,7 @@ labels! {
         Repeated = "repeated",
         /// Another node owns the session.
         Stale = "stale",
-        /// At a limit.
+        /// Limit of the store reached.
         Full = "full",
         /// Store unreachable or too slow.
         Unavailable = "unavailable",
@@ -58,7 +58,7 @@ labels! {
         Attached = "attached",
         /// Worker gone.
         WorkerGone = "worker_gone",
-        /// To the worker.
+        /// Worker does not know the call.
         Unknown = "unknown",
         /// Outcome unknown; the client gets this error.
         Lost = "lost",

@@ -24,13 +24,13 @@ struct Readers {
 
 impl fmt::Debug for Callbacks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Source({})", self.0.lock().readers.len())
+        write!(f, "Callbacks({})", self.0.lock().readers.len())
     }
 }
 
 impl Callbacks {
     pub(super) fn read(&self, mut to: impl FnMut(f64, &[KeyValue])) {
-        // The callbacks may be slow or register further ones.
+        // Calls the callbacks without the lock, because they may be slow or register further ones.
         let readers: Vec<Arc<ReadCallback>> = (self.0.lock().readers.iter())
             .map(|(_, read)| Arc::clone(read))
             .collect();
@@ -96,7 +96,7 @@ impl Drop for Registration {
         else {
             return;
         };
-        // One callback may own another registration.
+        // Drops the callbacks without the lock, because one may own another registration.
         let gone: Vec<_> = (readers.lock().readers)
             .extract_if(.., |(other, _)| *other == id)
             .collect();

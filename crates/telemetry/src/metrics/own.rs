@@ -38,7 +38,7 @@ labels! {
         QueueFull = "queue_full",
         /// Export failed.
         ExportFailed = "export_failed",
-        /// A part of the export.
+        /// Collector rejected a part of the export.
         Rejected = "rejected",
     }
 }

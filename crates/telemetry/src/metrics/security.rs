@@ -95,7 +95,7 @@ labels! {
         Empty = "empty",
         /// Store unreachable: the edge counts within its own share.
         Local = "local",
-        /// Unused.
+        /// Part that the edge did not use.
         Returned = "returned",
     }
 }

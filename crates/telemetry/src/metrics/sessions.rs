@@ -101,7 +101,7 @@ labels! {
     HandOverOutcome: OUTCOME {
         /// To the first node that claims it.
         Released = "released",
-        /// Free when the node's lease ends.
+        /// Session is free when the node's lease ends.
         Failed = "failed",
     }
 }

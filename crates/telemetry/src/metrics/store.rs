@@ -33,7 +33,7 @@ labels! {
         NotFound = "not_found",
         /// By another node.
         Held = "held",
-        /// At a limit.
+        /// Limit of the store reached.
         Full = "full",
         /// Store unreachable.
         Unavailable = "unavailable",

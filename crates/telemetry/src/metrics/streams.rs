@@ -72,7 +72,7 @@ labels! {
         Written = "written",
         /// Another node owns the session.
         Stale = "stale",
-        /// At a limit.
+        /// Limit of the event log reached.
         Full = "full",
         /// Store unreachable or too slow.
         Unavailable = "unavailable",

@@ -52,7 +52,7 @@ pub(super) struct HttpChannel {
     telling: Arc<Semaphore>,
 }
 
-pub(super) struct Common {
+pub(super) struct SharedByConnections {
     pub(super) endpoint: Arc<HttpEndpoint>,
     pub(super) tools: Arc<Tools>,
     pub(super) presence: Arc<Presence>,
@@ -62,7 +62,7 @@ pub(super) struct Common {
 
 impl HttpChannel {
     pub(super) fn open(
-        common: &Common,
+        common: &SharedByConnections,
         client: Client,
         link: Arc<ServerLink>,
         queue: mpsc::Receiver<OutgoingMessage>,

@@ -24,12 +24,12 @@ pub(super) enum Refusal {
 #[derive(Clone, Copy)]
 pub(super) struct RefusedRequest {
     pub(super) id: Option<u64>,
-    /// A call may have run.
+    /// Whether the request is a call, which may have run.
     pub(super) is_call: bool,
     pub(super) in_session: bool,
-    /// Includes an exchanged token.
+    /// Whether the request carried the caller's token, as is or exchanged.
     pub(super) in_callers_name: bool,
-    /// The refusal may quote the operator's credentials.
+    /// Whether the request carried the operator's credentials, which the refusal may quote.
     pub(super) in_operators_name: bool,
 }
 

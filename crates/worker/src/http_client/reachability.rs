@@ -10,7 +10,7 @@ use tokio::time::Instant;
 const LISTED: Duration = Duration::from_secs(15);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum ServerHeard {
+enum LastHeard {
     #[default]
     Nothing,
     There,
@@ -19,7 +19,7 @@ enum ServerHeard {
 }
 
 #[derive(Clone)]
-pub(crate) struct EqualServers(Arc<watch::Sender<Vec<ServerHeard>>>);
+pub(crate) struct EqualServers(Arc<watch::Sender<Vec<LastHeard>>>);
 
 pub(crate) struct Reachability {
     all: EqualServers,
@@ -30,7 +30,7 @@ pub(crate) struct Reachability {
 impl EqualServers {
     pub(crate) fn of(count: usize) -> Self {
         Self(Arc::new(watch::Sender::new(vec![
-            ServerHeard::default();
+            LastHeard::default();
             count
         ])))
     }
@@ -51,56 +51,56 @@ impl Reachability {
 
     pub(crate) fn found(&self) {
         *self.away_since.lock() = None;
-        self.hear(ServerHeard::There);
+        self.hear(LastHeard::There);
     }
 
     /// Returns whether to unlist the server's tools.
     pub(crate) fn missed(&self) -> bool {
-        self.hear(ServerHeard::Away);
+        self.hear(LastHeard::Away);
         let mut away_since = self.away_since.lock();
         let away_since = *away_since.get_or_insert_with(Instant::now);
         !self.is_alone() || away_since.elapsed() >= LISTED
     }
 
     pub(crate) fn doubt(&self) {
-        if self.heard() == ServerHeard::There {
-            self.hear(ServerHeard::Doubted);
+        if self.heard() == LastHeard::There {
+            self.hear(LastHeard::Doubted);
         }
     }
 
     pub(crate) fn is_waited_for(&self) -> bool {
-        self.is_alone() && self.heard() != ServerHeard::There
+        self.is_alone() && self.heard() != LastHeard::There
     }
 
     /// Cancellation safe.
     pub(crate) async fn back(&self) {
-        self.until(|own, _| own == ServerHeard::There).await;
+        self.until(|own, _| own == LastHeard::There).await;
     }
 
     /// Waits until another server is reachable and this one is not. Cancellation safe.
     pub(crate) async fn left_to_others(&self) {
-        self.until(|own, all| own == ServerHeard::Away && all.contains(&ServerHeard::There))
+        self.until(|own, all| own == LastHeard::Away && all.contains(&LastHeard::There))
             .await;
     }
 
     /// Returns early on a hint that the server is away. Cancellation safe.
     pub(crate) async fn ask_again(&self, interval: Duration) {
-        let doubted = self.until(|own, _| own != ServerHeard::There);
+        let doubted = self.until(|own, _| own != LastHeard::There);
         let _ = tokio::time::timeout(interval, doubted).await;
     }
 
-    fn heard(&self) -> ServerHeard {
+    fn heard(&self) -> LastHeard {
         self.all.0.borrow()[self.own]
     }
 
-    fn hear(&self, heard: ServerHeard) {
+    fn hear(&self, heard: LastHeard) {
         self.all.0.send_if_modified(|all| {
             let before = std::mem::replace(&mut all[self.own], heard);
             before != heard
         });
     }
 
-    async fn until(&self, is_so: impl Fn(ServerHeard, &[ServerHeard]) -> bool) {
+    async fn until(&self, is_so: impl Fn(LastHeard, &[LastHeard]) -> bool) {
         let mut all = self.all.0.subscribe();
         // `self` keeps the sender alive.
         let _ = all.wait_for(|all| is_so(all[self.own], all)).await;

@@ -18,6 +18,7 @@ pub(super) struct Want {
 #[derive(Default)]
 pub(super) struct Demands(Vec<Demand>);
 
+/// The need of one owner's calls, or of all calls if processes have no owners.
 struct Demand {
     owner: Option<FailureKey>,
     lonely: usize,

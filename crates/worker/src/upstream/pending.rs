@@ -136,6 +136,7 @@ pub(crate) struct RegisteredRequest {
     pub(crate) outcome: oneshot::Receiver<RequestOutcome>,
 }
 
+/// The clients that a server must not ask while a cancelled call may still run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Quarantine {
     None,

@@ -4,7 +4,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{ClientError, GOODBYE, StdioClient, as_error, object};
+use super::{ClientError, GOODBYE, BridgeClient, as_error, object};
 
 /// How often to poll even a subscribed task, because notifications can be lost.
 const ASKED_ANYWAY: Duration = Duration::from_secs(30);
@@ -35,7 +35,7 @@ impl ClientTasks {
     }
 }
 
-impl StdioClient {
+impl BridgeClient {
     /// Returns whether the server supports tasks.
     pub(crate) fn declare_tasks(&mut self) -> bool {
         self.tasks.are_declared = self.modern && self.tasks.are_offered;

@@ -11,7 +11,7 @@ use super::super::exchange::is_event_stream;
 use super::super::in_flight::Unreached;
 use super::super::sse::Events;
 use super::super::wire::{outcome_unknown, refusal};
-use super::{Legacy, Pending};
+use super::{LegacyHalf, Pending};
 
 /// The pause before a retry if the server names none.
 pub(super) const RETRY: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ impl Default for FollowCursor {
     }
 }
 
-impl Legacy {
+impl LegacyHalf {
     /// Reads the stream to its end, even after the last response, so that the connection can be reused.
     pub(super) async fn follow(&self, mut events: Events, mut pending: Pending) {
         let mut cursor = FollowCursor::default();

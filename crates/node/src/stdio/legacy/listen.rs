@@ -10,9 +10,9 @@ use tokio::time::sleep;
 use super::super::exchange::is_event_stream;
 use super::super::sse::Events;
 use super::follow::{FollowCursor, LONGEST_PAUSE, RETRY, may_pass};
-use super::{Legacy, Pending};
+use super::{LegacyHalf, Pending};
 
-impl Legacy {
+impl LegacyHalf {
     /// Ends with the session or the server's refusal. Boxed, because this future can contain itself: reopening a
     /// session listens again.
     pub(super) fn listen(self: Arc<Self>) -> BoxFuture<'static, ()> {

@@ -10,9 +10,9 @@ use shoal_protocol::{MCP_SESSION_ID, Message, Outcome};
 use super::super::exchange::{Outgoing, collect, is_event_stream, send_patiently};
 use super::super::sse::Events;
 use super::super::wire::post_headers;
-use super::Legacy;
+use super::LegacyHalf;
 
-impl Legacy {
+impl LegacyHalf {
     pub(super) async fn reopen(self: &Arc<Self>, lost: Option<HeaderValue>) -> bool {
         let _one_at_a_time = self.reopening.lock().await;
         if self.session.key() != lost {

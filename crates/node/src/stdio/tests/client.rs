@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use shoal_protocol::Era;
 
 use super::script::{Act, End, accepted, answered, refused, server};
-use crate::stdio::client::{ClientError, ClientHandler, FollowedTask, StdioClient, failed};
+use crate::stdio::client::{ClientError, ClientHandler, FollowedTask, BridgeClient, failed};
 use crate::stdio::exchange::{Prompt, ServerExchange};
 
 #[derive(Clone, Default)]
@@ -38,11 +38,11 @@ const LIMIT: Duration = Duration::from_secs(60);
 async fn connected(
     exchange: Arc<dyn ServerExchange>,
     era: Option<Era>,
-) -> Result<StdioClient, ClientError> {
-    StdioClient::over(exchange, era, Box::new(Echo::default()), LIMIT).await
+) -> Result<BridgeClient, ClientError> {
+    BridgeClient::over(exchange, era, Box::new(Echo::default()), LIMIT).await
 }
 
-fn code(connected: Result<StdioClient, ClientError>) -> i64 {
+fn code(connected: Result<BridgeClient, ClientError>) -> i64 {
     match connected.err().unwrap() {
         ClientError::Refused(error) => error.code,
         ClientError::TimedOut | ClientError::Lost { .. } => panic!("it took too long"),
@@ -198,7 +198,7 @@ async fn a_call_that_never_reached_the_server_has_not_run() {
     let server = server([answered(1, json!({}))].into_iter().chain(refusals));
     let exchange = Arc::new(Prompt::new(server.exchange()));
     let limit = Duration::from_secs(5);
-    let client = StdioClient::over(exchange, None, Box::new(Echo::default()), limit).await;
+    let client = BridgeClient::over(exchange, None, Box::new(Echo::default()), limit).await;
     let call = client.unwrap().request("tools/call", Map::new()).await;
     let failure = failed("http://a/mcp", &call.unwrap_err()).to_string();
     assert!(failure.contains("cannot be reached"), "{failure}");
@@ -256,7 +256,7 @@ async fn a_request_that_takes_too_long_is_given_up() {
     );
     let server = server([answered(1, json!({})), silent]);
     let seen = Echo::default();
-    let client = StdioClient::over(server.exchange(), None, Box::new(seen.clone()), LIMIT).await;
+    let client = BridgeClient::over(server.exchange(), None, Box::new(seen.clone()), LIMIT).await;
     let mut client = client.unwrap();
     let error = client.request("tools/call", Map::new()).await;
     assert!(matches!(error, Err(ClientError::TimedOut)), "{error:?}");
@@ -277,7 +277,7 @@ fn task(id: u64, status: &str, more: Value) -> Act {
     answered(id, task)
 }
 
-async fn followed(client: &mut StdioClient) -> Value {
+async fn followed(client: &mut BridgeClient) -> Value {
     assert!(client.declare_tasks());
     match client.follow("t").await.unwrap() {
         FollowedTask::Ended(task) => task,

@@ -32,13 +32,13 @@ labels! {
 labels! {
     /// How a call's wait for a worker ended.
     QueueOutcome: OUTCOME {
-        /// To a worker.
+        /// The call went to a worker.
         Dispatched = "dispatched",
-        /// Refused.
+        /// Shoal refused the call.
         Shed = "shed",
         /// Cancelled.
         Cancelled = "cancelled",
-        /// Passed.
+        /// Deadline passed.
         Deadline = "deadline",
     }
 }
@@ -54,7 +54,7 @@ labels! {
         Error = "error",
         /// Cancelled.
         Cancelled = "cancelled",
-        /// Passed.
+        /// Deadline passed.
         Deadline = "deadline",
         /// Worker lost, outcome unknown.
         Lost = "lost",
@@ -72,7 +72,7 @@ labels! {
         QueueTimeout = "queue_timeout",
         /// No worker.
         NoWorker = "no_worker",
-        /// At every worker.
+        /// Every worker's circuit breaker is open.
         CircuitOpen = "circuit_open",
         /// Draining.
         Draining = "draining",
@@ -90,7 +90,7 @@ labels! {
         Busy = "busy",
         /// Draining.
         Draining = "draining",
-        /// Before the call had an effect.
+        /// Server failed before the call had an effect.
         BackendFailed = "backend_failed",
     }
 }

@@ -5,7 +5,7 @@ pub(in crate::openapi) struct Detail {
     pub(super) depth: usize,
     pub(super) text: usize,
     pub(super) examples: bool,
-    /// Leaves out longer lists.
+    /// Maximum choices of an `enum`. Longer lists of choices are left out.
     pub(super) choices: usize,
     pub(super) stubs: bool,
 }

@@ -14,12 +14,12 @@ const TOO_MUCH: u32 = 2 * WEIGHT;
 const FORGIVEN: Duration = Duration::from_secs(60);
 const MOST: usize = 1000;
 
-pub(super) struct TurnTarget {
+pub(super) struct TurnRequest {
     pub(super) method: Method,
     pub(super) params: Option<RawJson>,
 }
 
-impl TurnTarget {
+impl TurnRequest {
     fn name(&self) -> String {
         let named = self.method.named();
         let name = named.and_then(|member| self.params.as_ref()?.member(member.as_str())?.string());
@@ -40,7 +40,7 @@ struct ToolWeight {
 }
 
 impl LongTurns {
-    pub(super) fn forbid(&self, target: &TurnTarget) -> bool {
+    pub(super) fn forbid(&self, target: &TurnRequest) -> bool {
         if !self.any.load(Ordering::Relaxed) {
             return false;
         }
@@ -57,7 +57,7 @@ impl LongTurns {
         }
     }
 
-    pub(super) fn took(&self, time: Duration, target: &TurnTarget) {
+    pub(super) fn took(&self, time: Duration, target: &TurnRequest) {
         let long = time >= LONG;
         if !long && !self.any.load(Ordering::Relaxed) {
             return;
@@ -96,12 +96,12 @@ mod tests {
 
     use shoal_protocol::{Method, RawJson};
 
-    use super::{FORGIVEN, LONG, LongTurns, MOST, TurnTarget, WEIGHT};
+    use super::{FORGIVEN, LONG, LongTurns, MOST, TurnRequest, WEIGHT};
 
     const SHORT: Duration = Duration::ZERO;
 
-    fn tool(name: &str) -> TurnTarget {
-        TurnTarget {
+    fn tool(name: &str) -> TurnRequest {
+        TurnRequest {
             method: Method::ToolsCall,
             params: Some(RawJson::of(&serde_json::json!({ "name": name }))),
         }

@@ -9,7 +9,7 @@ use shoal_telemetry::trace::{InSpan as _, Span};
 use tokio::time::Instant;
 
 use super::PoolInner;
-use super::long_turns::TurnTarget;
+use super::long_turns::TurnRequest;
 use crate::runtime::admission::Permit;
 use crate::runtime::execute::{execute, is_late};
 use crate::runtime::measure::Measure;
@@ -63,8 +63,8 @@ impl PooledCall {
         self.record.admitted
     }
 
-    pub(super) fn target(&self) -> TurnTarget {
-        TurnTarget {
+    pub(super) fn target(&self) -> TurnRequest {
+        TurnRequest {
             method: self.call.method.clone(),
             params: self.call.params.clone(),
         }
