@@ -94,7 +94,7 @@ class Cell:
 
 
 def trust_one_authority(file: pathlib.Path) -> None:
-    """Gives clients and Shoal one certificate to trust. To read those of all authorities takes them longer than all that they are asked."""
+    """Makes clients and Shoal trust one certificate. Reading those of all authorities takes a Python client most of its processor time."""
     if authorities := ssl.create_default_context().get_ca_certs(binary_form=True):
         file.write_text(ssl.DER_cert_to_PEM_cert(authorities[0]))
         os.environ |= {"SSL_CERT_FILE": str(file), "SSL_CERT_DIR": ""}

@@ -35,9 +35,8 @@ start_authorized() {
         fail "auth: authorization server" "$(needs node)"
         return 1
     fi
-    if ! once npm_install "$INTEROP/authorization"; then
+    if ! once prepare authorization; then
         fail "auth: authorization server" "it could not be installed"
-        show_newest_log
         return 1
     fi
     port=$(free_port)

@@ -16,19 +16,19 @@ language_of() {
 
 # prepare CLIENT: installs or builds it, or shows why that failed
 prepare() {
-    install "$1" && return 0
-    show_newest_log
+    install_client "$1" && return 0
+    show_last_log
     return 1
 }
 
-install() {
+install_client() {
     case $1 in
         python | fastmcp) python_install "$1" ;;
         lists) python_install python ;;
         openapi) python_install fastmcp ;;
         odd) python_install python && npm_install "$INTEROP/typescript" ;;
         odd-clients)
-            install odd && python_install fastmcp && npm_install "$INTEROP/servers" && npm_install "$INTEROP/typescript-v1"
+            install_client odd && python_install fastmcp && npm_install "$INTEROP/servers" && npm_install "$INTEROP/typescript-v1"
             ;;
         go)
             install_by build-go go -C "$INTEROP/go" build -o "$TOOLS/interop-go" . &&

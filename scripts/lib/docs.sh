@@ -8,7 +8,7 @@ the_book() {
         skip "$name" "$(needs python)"
     elif ! once python_install mdbook "$ROOT/scripts/docs/requirements.txt"; then
         fail "$name" "mdBook could not be installed"
-        show_newest_log
+        show_last_log
     else
         check "$name" 120 python3 -B "$ROOT/scripts/docs/book.py" build "$TOOLS/mdbook/bin/mdbook" "$WORK/book" || true
     fi

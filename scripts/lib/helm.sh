@@ -58,7 +58,7 @@ chart() {
     unset HELM "${!HELM_@}"
     if ! have helm3 || ! have chart_python; then
         fail "helm" "needs Helm 3 and Python with venv; Helm is fetched by npm, the rest by pip"
-        show_newest_log
+        show_last_log
         return 0
     fi
     chart_check "helm: generated files are up to date" "$ROOT/helm/generate.py" --shoal "$SHOAL" --check

@@ -108,13 +108,13 @@ jvm_builds_begin() {
     done
 }
 
-# resumable_upstream: starts a server on the Go SDK that keeps its events; sets DIRECT, or leaves it empty
+# resumable_upstream NAME: starts a server on the Go SDK that keeps its events; sets DIRECT, or leaves it empty
 resumable_upstream() {
     local name="interop: server that can resume"
     DIRECT=
     ready "$name" go || return 0
     asking_server_of go
-    start_upstream resumable env INTEROP_RECORD=/dev/null "${COMMAND[@]}" --resumable-http @PORT@ || return 0
+    start_upstream "$1-resumable" env INTEROP_RECORD=/dev/null "${COMMAND[@]}" --resumable-http @PORT@ || return 0
     DIRECT=$UPSTREAM
 }
 

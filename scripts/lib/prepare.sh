@@ -17,7 +17,7 @@ prepare_conformance() { prepare_all conformance; }
 
 prepare_interop() {
     prepare_demo
-    prepare_all servers fastmcp odd odd-clients
+    prepare_all servers fastmcp odd odd-clients lists openapi
     prepare_workers
 }
 

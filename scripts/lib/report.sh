@@ -9,8 +9,9 @@ FAILURES=()
 TAIL_LINES=40
 # Timeout of one attempt to install.
 TRY_SECONDS=300
-# The process of the current attempt.
+# The process of the current attempt, and the log of the last one.
 RUNNING=
+LAST_LOG=
 # Commands that run ahead of their attempt: name to the shell that began it, and the session's first process.
 declare -A BEGUN
 # The status of the last command at a lower priority.
@@ -71,6 +72,7 @@ attempt() {
     local name=$1 seconds=$2
     shift 2
     local status=0
+    LAST_LOG=$(log_of "$name")
     # In the background, so that an interrupt reaches this script at once.
     if [[ -n ${BEGUN[$name]:-} ]]; then
         flock "$(status_of "$name")" true &
@@ -200,12 +202,9 @@ show_log() {
     fi
 }
 
-# show_newest_log: the end of the last attempt's log
-show_newest_log() {
-    local log name ahead=()
-    for name in "${!BEGUN[@]}"; do ahead+=(! -path "$(log_of "$name")"); done
-    log=$(find "$WORK" -name '*.log' "${ahead[@]}" -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-)
-    [[ -z $log ]] || tail -n "$TAIL_LINES" "$log" | cut -c 1-600 | sed 's/^/      | /'
+# show_last_log: the end of the last attempt's log
+show_last_log() {
+    [[ ! -s $LAST_LOG ]] || tail -n "$TAIL_LINES" "$LAST_LOG" | cut -c 1-600 | sed 's/^/      | /'
 }
 
 # summary: prints the last line and returns the run's status

@@ -219,7 +219,7 @@ suite_interop_ends() {
 }
 
 against_demo() {
-    resumable_upstream
+    resumable_upstream demo
     start_server demo --demo || return 0
     every_client interop
     client "interop: inspector, configured by Shoal" inspector --url "$URL" --shoal "$SHOAL" \
@@ -385,7 +385,7 @@ conformance_of_a_cluster() {
 }
 
 against_demo_of_a_cluster() {
-    resumable_upstream
+    resumable_upstream cluster
     # The demo keeps its counter and its extra tool in memory, as many servers do.
     if start_cluster cluster-demo --demo --set pools.demo.backend=demo --set pools.demo.affinity=all; then
         every_client "cluster: interop"
@@ -429,6 +429,7 @@ suite_console() {
         return 0
     fi
     once build_shoal || return 0
+    once build_tools || return 0
     beside heading "console"
     beside in_a_browser
 }
@@ -445,6 +446,11 @@ in_a_browser() {
     if start_server console --config "$WORK/console-hostile.toml"; then
         client "console: by keyboard" console --url "$URL" --admin "$ADMIN" \
             --chromium "$CHROMIUM" --screenshots "$screenshots"
+        # shellcheck disable=SC2016 # the shell that is started expands it
+        check "console: a page of loadtest's results" 120 bash -c '"$1" load --url "$2" --mode modern --sessions 2 --warmup 200ms \
+            --duration 1s --json "$3/load.json" && "$1" report "$3/load.json" -o "$3/load.html" &&
+            "$4" --headless --no-sandbox --dump-dom "file://$3/load.html" | grep "<canvas"' \
+            page "$LOADTEST" "$URL" "$WORK" "$CHROMIUM" || true
         stop_servers
     fi
     cat >"$WORK/console.toml" <<-END

@@ -1,4 +1,4 @@
-//! The interface of client transports. `docs/transports.md` explains how to add one.
+//! The interface of client transports. `CONTRIBUTING.md` has the rules for a new one.
 //!
 //! Each transport is one file, with a row in `transports!` (`endpoint.rs`). Behind the layers
 //! (`layers.rs`), it sees only allowed requests. All transports share these steps:

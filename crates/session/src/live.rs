@@ -17,7 +17,7 @@ use crate::call::GrantedCaller;
 use crate::clock::unix_millis;
 use crate::config::SessionConfig;
 use crate::record::Record;
-use crate::sessions::{SessionFacts, Node};
+use crate::sessions::{Node, SessionFacts};
 use crate::state::{Admitted, CallSlot, Effect, Input, SessionMachine};
 use crate::state_lock::StateLock;
 use crate::stored::Share;

@@ -20,7 +20,7 @@ use shoal_telemetry::metrics::Transport as Network;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use self::channel::{SharedByConnections, HttpChannel};
+use self::channel::{HttpChannel, SharedByConnections};
 use self::endpoint::HttpEndpoint;
 use self::presence::{Presence, Way};
 use self::tools::Tools;

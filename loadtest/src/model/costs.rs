@@ -72,27 +72,23 @@ pub(crate) struct Costs {
 impl Each {
     /// In `fit`, the base cost per second precedes the coefficients of [`COUNTED`].
     fn of_fit(fit: &[f64]) -> Self {
-        let rounded = |value: f64| (value * 1000.0).round() / 1000.0;
-        let at = |at| fit.get(at).copied().map_or(0.0, rounded);
-        let [
-            second,
-            legacy,
-            modern,
-            journaled,
-            event,
-            open,
-            stream,
-            keep_alive,
-        ] = std::array::from_fn(at);
+        let rounded = |at: usize| {
+            let value = fit.get(at).copied().unwrap_or_default();
+            (value * 1000.0).round() / 1000.0
+        };
+        let of = |what| {
+            let at = COUNTED.iter().position(|counted| *counted == what);
+            at.map_or(0.0, |at| rounded(at + 1))
+        };
         Self {
-            second,
-            legacy,
-            modern,
-            journaled,
-            event,
-            open,
-            stream,
-            keep_alive,
+            second: rounded(0),
+            legacy: of(Counted::Legacy),
+            modern: of(Counted::Modern),
+            journaled: of(Counted::Journaled),
+            event: of(Counted::Event),
+            open: of(Counted::Open),
+            stream: of(Counted::Stream),
+            keep_alive: of(Counted::KeepAlive),
         }
     }
 }

@@ -39,8 +39,7 @@ fn one(path: &Path) -> anyhow::Result<Outcome> {
     let text = fs::read_to_string(path).context("it cannot be read")?;
     let value: Value = serde_json::from_str(&text).context("it is no JSON")?;
     let format = value.get("format").context(
-        "it has no \"format\": only what `load`, `table` and the scenarios that end alike write with --json can be used, \
-         not what `run`, `resume` and `telemetry` write",
+        "it has no \"format\": this command cannot read what `run`, `resume`, `features` and `telemetry` write with --json",
     )?;
     ensure!(
         format == FORMAT,

@@ -19,7 +19,7 @@ use crate::backlog::BacklogReader;
 use crate::refusal::Refusal;
 use crate::refused::RefusedMessage;
 use crate::sse;
-use crate::subscriptions::{SubscriptionFilter, ListenerNews, Subscription};
+use crate::subscriptions::{ListenerNews, Subscription, SubscriptionFilter};
 use crate::tasks::TaskWatch;
 use crate::visit::Visit;
 

@@ -4,7 +4,7 @@ use super::{connect, content, show};
 use crate::cli::{Call, Era, OneTask, Remote, Tasks};
 use crate::exit::{Code, Failure};
 use crate::print::{Output, json, plain, print};
-use crate::stdio::client::{ClientError, FollowedTask, BridgeClient, as_error, failed, object};
+use crate::stdio::client::{BridgeClient, ClientError, FollowedTask, as_error, failed, object};
 
 /// An interrupt cancels the task.
 pub(super) async fn call(

@@ -9,7 +9,7 @@ use shoal_ports::{
 use shoal_protocol::{RawJson, StreamId};
 use shoal_telemetry::metrics::EndReason;
 
-use super::{SessionFacts, Node, Passive, Sessions};
+use super::{Node, Passive, SessionFacts, Sessions};
 use crate::live::LiveSession;
 use crate::streams::Tail;
 

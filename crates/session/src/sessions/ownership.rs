@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 use super::leave::LeaveKind;
 use super::patience::Patience;
 use super::places::SessionPlace;
-use super::{SessionFacts, Alone, HandedOver, Node, Passive, TakingOver};
+use super::{Alone, HandedOver, Node, Passive, SessionFacts, TakingOver};
 use crate::call::{TakenOver, brought_by};
 use crate::clock::unix_millis;
 use crate::here::in_task;

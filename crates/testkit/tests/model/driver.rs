@@ -77,7 +77,8 @@ impl State {
         looks && self.store.entry.is_some()
     }
 
-    /// An earlier delivery may have journaled the call.
+    /// Looks in the log for a call that the worker refuses or has forgotten, because an earlier delivery may have
+    /// journaled it.
     fn find_in_log(&mut self, setup: &Setup, node: NodeId, waiter: Option<u8>) {
         self.node_mut(node).task = None;
         if self.store.entry.as_ref().is_some_and(|entry| !entry.ended) {

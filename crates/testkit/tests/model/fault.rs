@@ -19,7 +19,7 @@ pub(crate) enum Fault {
     FinalRefusalPassedOn,
     /// Limits for new calls apply to repetitions.
     RepetitionsMeetLimits,
-    /// An edge concludes from a worker that does not know a call that the call was not executed.
+    /// An edge reports a call as not executed because a worker does not know the call.
     NotThereIsNotExecuted,
     /// An owner that sends JSON frees the result before the edge has confirmed it.
     FreedWithAnswer,
@@ -29,7 +29,7 @@ pub(crate) enum Fault {
     UnjournaledBinding,
     /// An owner that cannot reach the bound worker binds a repetition again.
     RepetitionBoundAnew,
-    /// An owner that cannot reach the bound worker binds a call again whose delivery claims to be the first.
+    /// If a delivery claims to be the first, an owner that cannot reach the bound worker binds the call again.
     LateFirstBoundAnew,
     /// An owner whose plan refuses a repetition refuses it without asking the worker.
     RefusedRepetitionBelieved,
@@ -37,7 +37,8 @@ pub(crate) enum Fault {
     AttachmentForgotten,
     /// An owner whose catalog disagrees with the edge's starts a repetition at a worker of its own choice.
     DisagreementStartsElsewhere,
-    /// An owner whose catalog disagrees starts a first delivery's call at a worker of its own choice.
+    /// If a delivery claims to be the first, an owner whose catalog disagrees with the edge's starts the call at a
+    /// worker of its own choice.
     FirstStartsElsewhere,
     /// The edge binds a call again after it may have been sent to a worker.
     EdgeBindsAnewAfterSending,

@@ -106,8 +106,8 @@ impl State {
         self.start_task(node);
     }
 
-    /// Another driver reads the worker's events, or a worker refused a frame as a former owner's.
-    /// Neither is an outcome of the call.
+    /// Makes the driver check whether its node still owns the session. Another driver reads the worker's events, or a
+    /// worker refused a frame as a former owner's; neither is an outcome of the call.
     pub(crate) fn superseded(&mut self, setup: &Setup, node: NodeId) {
         if setup.plants(Fault::StolenReaderIsOutcome) {
             let task = self.task_mut(node);
@@ -124,7 +124,7 @@ impl State {
         }
     }
 
-    /// The call continues at its worker.
+    /// Gives up the session. The call continues at its worker.
     pub(crate) fn step_down(&mut self, setup: &Setup, node: NodeId) {
         let epoch = match self.node(node).belief {
             Belief::Owner(epoch) | Belief::Fresh(epoch) => Some(epoch),

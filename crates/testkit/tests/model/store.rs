@@ -13,7 +13,7 @@ pub(crate) struct Append {
 }
 
 impl Store {
-    /// The claim has read owner and epoch before.
+    /// Makes `node` the owner if owner and epoch are still those that its claim has read.
     pub(crate) fn swap_owner(
         &mut self,
         setup: &Setup,

@@ -4,7 +4,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{ClientError, GOODBYE, BridgeClient, as_error, object};
+use super::{BridgeClient, ClientError, GOODBYE, as_error, object};
 
 /// How often to poll even a subscribed task, because notifications can be lost.
 const ASKED_ANYWAY: Duration = Duration::from_secs(30);

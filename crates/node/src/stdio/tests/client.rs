@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use shoal_protocol::Era;
 
 use super::script::{Act, End, accepted, answered, refused, server};
-use crate::stdio::client::{ClientError, ClientHandler, FollowedTask, BridgeClient, failed};
+use crate::stdio::client::{BridgeClient, ClientError, ClientHandler, FollowedTask, failed};
 use crate::stdio::exchange::{Prompt, ServerExchange};
 
 #[derive(Clone, Default)]
