@@ -67,7 +67,7 @@ pub(crate) fn over_quota(quota: &str, subject: &QuotaSubject, principal: Option<
 pub(crate) fn cut_off(
     edge: &EdgeState,
     principal: &Principal,
-    came: &AuditContext,
+    context: &AuditContext,
     why: &AuthError,
 ) {
     audit::record(Kind::Authentication, |event| {
@@ -75,7 +75,7 @@ pub(crate) fn cut_off(
         event.set(attributes::OUTCOME, "cut_off");
         event.set(attributes::REASON, measure::outcome(why).1);
         event.set(keys::ENDUSER_ID, principal.as_str());
-        came.tell(event);
+        context.tell(event);
     });
 }
 

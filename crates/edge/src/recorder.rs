@@ -2,7 +2,7 @@
 //! streamed one when its response passes or is lost. On a session's single stream (HTTP+SSE,
 //! WebSocket), an accepted request counts as answered.
 
-mod came;
+mod arrival;
 mod operation;
 mod posted;
 mod request;

@@ -1,9 +1,8 @@
-mod about;
 mod answered;
 mod deliver;
 mod gauges;
 mod inspect;
-mod leave;
+mod leave_kind;
 mod leaving;
 mod lifecycle;
 mod listen;
@@ -14,6 +13,7 @@ mod patience;
 mod places;
 mod renew;
 mod repeated;
+mod session_facts;
 mod subscribe;
 mod sweep;
 mod table;
@@ -36,11 +36,11 @@ use shoal_telemetry::metrics::Registration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use about::SessionFacts;
 pub(crate) use deliver::{ATTEMPTS, BegunBatch};
-pub(crate) use leave::LeaveKind;
+pub(crate) use leave_kind::LeaveKind;
 pub(crate) use locks::Alone;
 pub(crate) use node::Node;
+pub(crate) use session_facts::SessionFacts;
 pub(crate) use table::Passive;
 pub(crate) use taking_over::TakingOver;
 

@@ -86,8 +86,8 @@ impl ClaimRules {
     }
 
     /// Checks the claims by this machine's clock.
-    pub(crate) fn read(&self, text: &[u8], told: BindingSource) -> Result<Verified, TokenFault> {
-        self.read_at(text, told, since_epoch())
+    pub(crate) fn read(&self, text: &[u8], source: BindingSource) -> Result<Verified, TokenFault> {
+        self.read_at(text, source, since_epoch())
     }
 
     /// The claims are untrusted.
@@ -103,16 +103,16 @@ impl ClaimRules {
     fn read_at(
         &self,
         text: &[u8],
-        told: BindingSource,
+        source: BindingSource,
         now: Duration,
     ) -> Result<Verified, TokenFault> {
         if text.len() > CLAIMS {
             return Err(TokenFault::TooLong);
         }
         let Unique(claims) = serde_json::from_slice(text).map_err(unreadable)?;
-        let issuer = self.issuer_of(&claims, told)?;
+        let issuer = self.issuer_of(&claims, source)?;
         audience::expect(&self.issuer, &claims)?;
-        let until = self.expect_in_time(&claims, told, now)?;
+        let until = self.expect_in_time(&claims, source, now)?;
         let believed = Instant::now() + self.cached_for;
         // The first # ends the issuer in the principal's name, because issuers have no fragment.
         let qualifier = match self.is_qualified {
@@ -139,12 +139,12 @@ impl ClaimRules {
     fn issuer_of(
         &self,
         claims: &Map<String, Value>,
-        told: BindingSource,
+        source: BindingSource,
     ) -> Result<&Arc<str>, TokenFault> {
         let came = find(claims, "iss");
         let issuer = match came {
             Some(named) => named.as_str().and_then(|named| self.names.named(named)),
-            None if told == BindingSource::ByIssuer => self.names.sole(),
+            None if source == BindingSource::ByIssuer => self.names.sole(),
             None => None,
         };
         let wrong = || refused::claim(TokenFault::Issuer, "iss", came, self.names.listed());
@@ -168,7 +168,7 @@ impl ClaimRules {
     fn expect_in_time(
         &self,
         claims: &Map<String, Value>,
-        told: BindingSource,
+        source: BindingSource,
         now: Duration,
     ) -> Result<Option<Instant>, TokenFault> {
         if let Some(from) = find(claims, "nbf")
@@ -183,7 +183,7 @@ impl ClaimRules {
             ));
         }
         let Some(end) = find(claims, "exp") else {
-            return match told {
+            return match source {
                 BindingSource::ByIssuer => Ok(None),
                 BindingSource::ByToken => {
                     Err(refused::claim(TokenFault::Claims, "exp", None, DATE))

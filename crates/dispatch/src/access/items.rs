@@ -5,13 +5,13 @@ use crate::catalog::{Catalog, OfferedTool, Readings};
 
 impl Access {
     pub(crate) fn tool(&self, catalog: &Catalog, name: &str, offered: &OfferedTool) -> MayCall {
-        let Some(asked) = &self.0 else {
+        let Some(policy) = &self.0 else {
             return MayCall::Yes;
         };
         let item = Some(&offered.tool.raw);
         let named = (TargetKind::Tool, name, &*offered.pool, item);
-        let decision = asked.decide(named, catalog.number());
-        asked.told(named, decision);
+        let decision = policy.decide(named, catalog.number());
+        policy.told(named, decision);
         match (decision.allowed, decision.asks) {
             (false, _) => MayCall::No,
             (true, false) => MayCall::Yes,
@@ -48,29 +48,29 @@ impl Access {
     /// A URI that the backend does not list must be allowed in every spelling that a server may read, and denied in
     /// none.
     pub(crate) fn resource(&self, catalog: &Catalog, uri: &str, pool: &str) -> bool {
-        let Some(asked) = &self.0 else {
+        let Some(policy) = &self.0 else {
             return true;
         };
         let named = (TargetKind::Resource, uri, pool, None);
         if catalog.is_listed(uri) {
             return self.answer(named, catalog);
         }
-        let mut decision = asked.decide(named, catalog.number());
+        let mut decision = policy.decide(named, catalog.number());
         if decision.allowed
-            && let Some(against) = asked.against_other_readings(uri, pool, catalog)
+            && let Some(against) = policy.against_other_readings(uri, pool, catalog)
         {
             decision = against;
         }
-        asked.told(named, decision);
+        policy.told(named, decision);
         decision.allowed
     }
 
     fn answer(&self, named: NamedTarget<'_>, catalog: &Catalog) -> bool {
-        let Some(asked) = &self.0 else {
+        let Some(policy) = &self.0 else {
             return true;
         };
-        let decision = asked.decide(named, catalog.number());
-        asked.told(named, decision);
+        let decision = policy.decide(named, catalog.number());
+        policy.told(named, decision);
         decision.allowed
     }
 }

@@ -13,7 +13,7 @@ use shoal_telemetry::metrics::{self, Failure, HttpVersion, Operation as Served, 
 use shoal_telemetry::trace::{self, Span, attributes as key, names};
 
 use self::target::{OperationTarget, describe, name, named};
-use super::came::MessageArrival;
+use super::arrival::MessageArrival;
 use crate::measure;
 use crate::names::PROTOCOL_VERSION;
 
@@ -41,30 +41,30 @@ pub(crate) enum WhyUnanswered {
 impl Operation {
     /// The span's parent is the trace context in `_meta`, because a proxy may have set the context
     /// in the HTTP headers. The headers' context is linked, or is the parent if `_meta` has none.
-    pub(crate) fn begin(came: &MessageArrival<'_>) -> Self {
+    pub(crate) fn begin(arrival: &MessageArrival<'_>) -> Self {
         if !trace::enabled() && !metrics::enabled() {
             return Self(None);
         }
-        let target = OperationTarget::of(came.method, came.params);
-        let revision = revision_of(&came.head.headers);
+        let target = OperationTarget::of(arrival.method, arrival.params);
+        let revision = revision_of(&arrival.head.headers);
         let mut span = Span::none();
         if trace::enabled() {
-            let client = in_meta(came.params);
-            let http = measure::parent(&came.head.headers);
+            let client = in_meta(arrival.params);
+            let http = measure::parent(&arrival.head.headers);
             let link = http.as_ref().filter(|_| client.is_some());
-            span = trace::server(|| name(came.method, target.as_ref()))
+            span = trace::server(|| name(arrival.method, target.as_ref()))
                 .parent(client.as_ref().or(http.as_ref()))
                 .link(link)
-                .began_at(came.began)
+                .began_at(arrival.began)
                 .sampling_target(named(target.as_ref()).unwrap_or_default())
-                .start_with(|set| describe(set, came, target.as_ref(), revision));
+                .start_with(|set| describe(set, arrival, target.as_ref(), revision));
         }
         Self(Some(Box::new(RunningMessage {
             span,
-            method: came.method.clone(),
+            method: arrival.method.clone(),
             target,
             revision,
-            http: measure::version(came.head.version),
+            http: measure::version(arrival.head.version),
             unanswered: WhyUnanswered::Left,
         })))
     }

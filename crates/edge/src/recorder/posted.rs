@@ -5,7 +5,7 @@ use shoal_ports::SessionId;
 use shoal_protocol::{Body, Message, TraceContext};
 use shoal_telemetry::metrics::Failure;
 
-use super::came::MessageArrival;
+use super::arrival::MessageArrival;
 use super::operation::Operation;
 use super::{Recorder, RequestRecord};
 use crate::refusal::Refusal;

@@ -12,7 +12,7 @@ use shoal_protocol::{
 };
 use shoal_telemetry::metrics::Failure;
 
-use super::came::MessageArrival;
+use super::arrival::MessageArrival;
 use super::operation::{Operation, WhyUnanswered};
 use super::said::{Said, said};
 use super::{MessageOutcome, Recorder};

@@ -9,11 +9,11 @@
 //! | `assets` | the page |
 
 mod api;
-mod asked;
 mod assets;
 mod call;
 mod connect;
 mod guard;
+mod list_query;
 mod tools;
 
 use std::net::SocketAddr;

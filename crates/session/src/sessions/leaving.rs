@@ -7,7 +7,7 @@ use shoal_protocol::StreamId;
 use shoal_telemetry::metrics::{EndReason, HandOverOutcome, metrics};
 use tokio::time::{Instant, sleep};
 
-use super::leave::LeaveKind;
+use super::leave_kind::LeaveKind;
 use super::patience::Patience;
 use super::{Alone, Node};
 use crate::actor::SessionMsg;

@@ -10,7 +10,7 @@ use shoal_ports::{
 use shoal_protocol::RpcError;
 use shoal_telemetry::metrics::{ClaimReason, EndReason, metrics};
 
-use super::leave::LeaveKind;
+use super::leave_kind::LeaveKind;
 use super::ownership::AT_ONCE;
 use super::patience::Patience;
 use super::places::SessionPlace;

@@ -12,7 +12,7 @@ use shoal_protocol::{EventId, RawJson};
 use shoal_telemetry::metrics::{ClaimReason, EndReason, HandOverOutcome, metrics};
 use tokio::time::{Instant, timeout};
 
-use super::leave::LeaveKind;
+use super::leave_kind::LeaveKind;
 use super::patience::Patience;
 use super::places::SessionPlace;
 use super::{Alone, HandedOver, Node, Passive, SessionFacts, TakingOver};

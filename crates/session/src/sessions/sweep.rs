@@ -10,7 +10,7 @@ use shoal_telemetry::metrics::EndReason;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use super::leave::LeaveKind;
+use super::leave_kind::LeaveKind;
 use super::ownership::AT_ONCE;
 use super::{Alone, Node, Passive};
 use crate::actor::record::RecordStep;

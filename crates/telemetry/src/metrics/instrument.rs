@@ -68,8 +68,8 @@ impl Instrument for ObservedInstrument {
         let Some(meter) = meter else {
             return Self(None);
         };
-        let source = Callbacks::default();
-        let read = source.clone();
+        let callbacks = Callbacks::default();
+        let read = callbacks.clone();
         match of.kind {
             Kind::Gauge => {
                 let _ = reading(meter.f64_observable_gauge(of.name), of, read).build();
@@ -82,18 +82,18 @@ impl Instrument for ObservedInstrument {
             }
             Kind::Histogram(_) => unreachable!("{} is recorded, not observed", of.name),
         }
-        Self(Some(source))
+        Self(Some(callbacks))
     }
 }
 
 fn reading<'m, I>(
     builder: AsyncInstrumentBuilder<'m, I, f64>,
     of: &'static Definition,
-    source: Callbacks,
+    callbacks: Callbacks,
 ) -> AsyncInstrumentBuilder<'m, I, f64> {
     (builder.with_unit(of.unit))
         .with_description(of.description)
-        .with_callback(move |to| source.read(|value, attributes| to.observe(value, attributes)))
+        .with_callback(move |to| callbacks.read(|value, attributes| to.observe(value, attributes)))
 }
 
 #[derive(Debug)]

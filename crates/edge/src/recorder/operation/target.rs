@@ -4,7 +4,7 @@ use shoal_telemetry::metrics::{NameKind, OTHER, metrics};
 use shoal_telemetry::trace::{Attributes, attributes as key, names};
 
 use crate::measure;
-use crate::recorder::came::MessageArrival;
+use crate::recorder::arrival::MessageArrival;
 
 pub(super) enum OperationTarget {
     Tool(String),
@@ -52,17 +52,17 @@ pub(super) fn named(target: Option<&OperationTarget>) -> Option<&str> {
 
 pub(super) fn describe(
     set: &mut Attributes,
-    came: &MessageArrival<'_>,
+    arrival: &MessageArrival<'_>,
     target: Option<&OperationTarget>,
     revision: Option<&str>,
 ) {
-    let id = came.id.map(ToString::to_string);
+    let id = arrival.id.map(ToString::to_string);
     let id = id.as_deref().map(|id| id.trim_matches('"'));
-    set.set(key::MCP_METHOD_NAME, came.method.as_str())
-        .set_some(key::MCP_SESSION_ID, came.session.map(SessionId::as_str))
+    set.set(key::MCP_METHOD_NAME, arrival.method.as_str())
+        .set_some(key::MCP_SESSION_ID, arrival.session.map(SessionId::as_str))
         .set_some(key::MCP_PROTOCOL_VERSION, revision)
         .set_some(key::JSONRPC_REQUEST_ID, id);
-    measure::set_connection(set, came.head);
+    measure::set_connection(set, arrival.head);
     match target {
         Some(OperationTarget::Tool(name)) => {
             set.set(key::GEN_AI_TOOL_NAME, name)

@@ -13,9 +13,9 @@ use shoal_cluster::Fleet;
 use shoal_ports::{CallId, InspectError, NodeId, SessionId, shown};
 
 use super::super::{answer, refuse};
-use super::asked::ListQuery;
 use super::connect::{self, ClientEndpoint};
 use super::guard::{By, OperatorGuard, around_api};
+use super::list_query::ListQuery;
 use super::tools::{self, OperatorCalls};
 
 const LONGEST_ID: usize = 128;

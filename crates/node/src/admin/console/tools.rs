@@ -11,9 +11,9 @@ use shoal_cluster::{Fleet, ToolsSeen};
 use shoal_ports::shown;
 
 use super::super::{answer, refuse};
-use super::asked::ListQuery;
 use super::call::{OperatorEdge, ToolCall};
 use super::guard::By;
+use super::list_query::ListQuery;
 
 const LONGEST_CALL: usize = 1024 * 1024;
 const LONGEST_NAME: usize = 512;
