@@ -1,6 +1,6 @@
-"""The odd servers over HTTP: `python3 over_http.py DIRECTORY` takes a free port, prints it, and serves `/RUN/ODDITY/ERA/mcp`.
+"""The odd servers over HTTP: `python3 over_http.py [DIRECTORY]` takes a free port, prints it, and serves `/RUN/ODDITY/ERA/mcp`.
 
-Each RUN has a server of its own, whose log is a file of DIRECTORY with the name of the run.
+Each RUN has a server of its own. Its log is a file of DIRECTORY with the name of the run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COMMENT_SECONDS = 1.0
 class Servers:
     """The servers of all runs, made at their first request."""
 
-    def __init__(self, logs: str) -> None:
+    def __init__(self, logs: str | None) -> None:
         self._logs = logs
         self._lock = threading.Lock()
         self._made: dict[str, tuple[Plain, Log]] = {}
@@ -32,7 +32,7 @@ class Servers:
         run, oddity, era = path.split("/")[1:4]
         with self._lock:
             if run not in self._made:
-                self._made[run] = ALL[oddity](era), Log(f"{self._logs}/{run}")
+                self._made[run] = ALL[oddity](era), Log(f"{self._logs}/{run}" if self._logs else None)
             return self._made[run]
 
 
@@ -103,4 +103,4 @@ def http(servers: Servers) -> None:
 
 
 if __name__ == "__main__":
-    http(Servers(sys.argv[1]))
+    http(Servers(sys.argv[1] if len(sys.argv) > 1 else None))

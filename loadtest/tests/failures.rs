@@ -39,7 +39,7 @@ fn overload_is_refused_and_what_can_be_done_is_done() {
 #[test]
 fn calls_outlive_their_session_node_and_each_is_executed_once() {
     let outcome = run(
-        "failover --kill session --calls 12 --steady 4 --steady-rate 20 --before 1s --after 5s --interval 200ms --lease 1s",
+        "failover --kill session --calls 12 --steady 4 --steady-rate 20 --before 1s --after 8s --interval 200ms --lease 1s",
     );
     assert_eq!(figure(&outcome, "calls in flight at the kill"), 12.0);
     assert_eq!(figure(&outcome, "executions of the calls in flight"), 12.0);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -60,7 +61,7 @@ pub(super) async fn run(options: &Failover) -> anyhow::Result<Outcome> {
         interval: options.interval,
     };
     let began = Instant::now();
-    let mut calls = start(clients, job, &targets, &findings);
+    let mut calls = start(clients, job, &targets, &findings).await;
 
     sleep(options.before).await;
     let held = held_by_first(&cluster)?;
@@ -76,7 +77,7 @@ pub(super) async fn run(options: &Failover) -> anyhow::Result<Outcome> {
     while let Some(journey) = calls.join_next().await {
         journeys.extend(journey?);
     }
-    sleep_until(began + whole).await;
+    sleep_until(killed + options.after).await;
     let steady = steady.stop().await;
     outcome.seconds = began.elapsed().as_secs_f64();
 
@@ -124,8 +125,8 @@ pub(super) async fn run(options: &Failover) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// Starts the calls, spread over one interval.
-fn start(
+/// Starts the calls, spread over one interval, and waits for the first message of each.
+async fn start(
     clients: Vec<Client>,
     job: Job,
     targets: &Arc<[Target]>,
@@ -133,11 +134,14 @@ fn start(
 ) -> JoinSet<Option<Journey>> {
     let mut calls = JoinSet::new();
     let count = clients.len() as f64;
+    let (starting, mut all_started) = mpsc::channel(1);
     for (number, mut client) in clients.into_iter().enumerate() {
         let (targets, findings) = (Arc::clone(targets), Arc::clone(findings));
+        let starting = Some(starting.clone());
         calls.spawn(async move {
             sleep(job.interval.mul_f64(number as f64 / count)).await;
-            match job.see_through(&mut client, &targets, &findings).await {
+            let seen = job.see_through(&mut client, &targets, &findings, starting);
+            match seen.await {
                 Ok(journey) => Some(journey),
                 Err(failure) => {
                     findings.failed("a call in flight", &failure);
@@ -146,6 +150,8 @@ fn start(
             }
         });
     }
+    drop(starting);
+    all_started.recv().await;
     calls
 }
 

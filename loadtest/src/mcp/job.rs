@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::HeaderValue;
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::check::{CallCheck, SeenIds};
@@ -58,18 +59,21 @@ impl Job {
         watch.finish()
     }
 
-    /// Makes a call, and resumes its stream at each of `targets` in turn if it breaks. Reports faults to `findings`.
+    /// Makes a call, and resumes its stream at each of `targets` in turn if it breaks. Reports faults to `findings`, and drops
+    /// `starting` at the first message.
     pub(crate) async fn see_through(
         self,
         client: &mut Client,
         targets: &[Target],
         findings: &Findings,
+        starting: Option<mpsc::Sender<()>>,
     ) -> Result<Journey, Failure> {
         let deadline = Instant::now() + self.length() + PATIENCE;
         let (reply, check) = self.start(client).await?;
         let mut call = Call {
             check,
             journey: Journey::default(),
+            starting,
             last_id: None,
             retry: RESUME_PAUSE,
             deadline,
@@ -158,6 +162,7 @@ pub(crate) struct Journey {
 struct Call {
     check: CallCheck,
     journey: Journey,
+    starting: Option<mpsc::Sender<()>>,
     last_id: Option<String>,
     retry: Duration,
     deadline: Instant,
@@ -218,6 +223,7 @@ impl Call {
             self.retry = Duration::from_millis(retry_ms);
         }
         if !event.data.is_empty() {
+            self.starting = None;
             self.journey.messages.push(Instant::now());
             self.check.message(&event.data);
         }

@@ -23,9 +23,11 @@ async fn servers_come_change_and_go() {
     let api = Api::start().await;
     api.put(SERVICES, service("weather", json!({})));
     let running = start(&api, "one");
-    until("the first pool", || api.nodes_see("team-a_weather")).await;
-    assert!(api.nodes_see("http://weather.team-a.svc:8080/mcp"));
-    assert!(api.workers_see("http://weather.team-a.svc:8080/mcp"));
+    let first = "http://weather.team-a.svc:8080/mcp";
+    until("the first pool", || {
+        api.nodes_see(first) && api.workers_see(first)
+    })
+    .await;
 
     api.put(
         SERVICES,

@@ -171,7 +171,8 @@ async fn a_controller_without_the_right_reads_no_secret() {
     let running = start_with(&api, "one", config);
     until("the event", || !api.told().is_empty()).await;
     assert_eq!(api.told()[0][1], "TokenUnavailable");
-    assert!(api.workers_see("team-a_news") && !api.workers_see("team-a_weather"));
+    until("the other pool", || api.workers_see("team-a_news")).await;
+    assert!(!api.workers_see("team-a_weather"));
     assert!(!api.has_failed(), "the Secret was read");
     running.end().await;
 }

@@ -7,10 +7,10 @@ use super::harness::{Client, TestBackend, error, served, text};
 use super::server::started;
 use crate::HttpConfig;
 
-const SCRIPT: &str = "../../../../interop/odd/server.py";
+const SCRIPT: &str = "../../../../interop/odd/over_http.py";
 
 async fn odd(oddity: &str, era: &str) -> (Child, TestBackend) {
-    let (server, port) = served(SCRIPT, &["--http"]).await;
+    let (server, port) = served(SCRIPT, &[]).await;
     let url = format!("http://127.0.0.1:{port}/run/{oddity}/{era}/mcp");
     (server, TestBackend::of(started(HttpConfig::new(url))).await)
 }
