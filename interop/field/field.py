@@ -258,11 +258,11 @@ async def row(name: str, registries: Registries, shoal: str) -> tuple[str, int]:
     """A row of the table, and the number of its differences without a reason."""
     server = SERVERS[name]
     if server.wanted and not shutil.which(server.wanted):
-        return f"| {name} | `{server.package}` | | not run | it needs {server.wanted} |", 0
+        return f"| {name} (`{server.package}`) | | not run | it needs {server.wanted} |", 0
     try:
         installed = await registries.install(server)
     except Exception as error:
-        return f"| {name} | `{server.package}` | | not run | {str(error).strip()[-150:]} |", 0
+        return f"| {name} (`{server.package}`) | | not run | {str(error).strip()[-150:]} |", 0
     direct = await run(server, installed, None, "legacy")
     reasons, counts, unexplained = [], [], 0
     for era, mode in MODES.items():
@@ -279,12 +279,12 @@ async def row(name: str, registries: Registries, shoal: str) -> tuple[str, int]:
     asked = f"{len(steps)}, {refused} fail" if refused else f"{len(steps)}"
     if failed(direct["connect"]):
         asked, counts = "no direct connection", []
-    return f"| {name} | `{server.package}` | {installed.version} | {asked} | {'; '.join(counts + reasons)} |", unexplained
+    return f"| {name} (`{server.package}`) | {installed.version} | {asked} | {'; '.join(counts + reasons)} |", unexplained
 
 
 HEAD = (
-    "| server | package | version | steps | differences |",
-    "|---|---|---|---|---|",
+    "| server | version | steps | differences |",
+    "|---|---|---|---|",
 )
 BEGIN, END = "<!-- servers: begin -->", "<!-- servers: end -->"
 

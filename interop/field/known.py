@@ -6,10 +6,10 @@ from __future__ import annotations
 KNOWN: tuple[tuple[str, str, str], ...] = (
     ("*", r"\._meta(\.io\.modelcontextprotocol/serverInfo)?: new$", ""),
     ("*", r"\.(cacheScope|ttlMs): ", ""),
-    ("*", r"no_such_tool", "Shoal answers calls of unknown tools by protocol errors, as the specification says"),
+    ("*", r"no_such_tool", "unknown tools get protocol errors, as the specification says"),
     ("Go SDK, any", r"^(resources|resources/templates|prompts)/list\.", "Shoal refuses (-32601) methods of undeclared capabilities"),
     ("everything", r"simulate-research-query", "clients can call a task-only tool without a task"),
-    ("everything", r"get-env\.content", "the server gets only the variables that you tell Shoal to pass on"),
-    ("supabase", r"", "without an account the server refuses its list of tools, and Shoal ends with that reason"),
-    ("pdf (apps)", r"^read ui://", "the Python SDK refuses events above 1 MiB, and Shoal sends answers that take longer than `streams.grace` as events"),
+    ("everything", r"get-env\.content", "the server gets only [some variables](stdio-servers.md#the-environment-of-a-server)"),
+    ("supabase", r"", "without an account, the server lists no tools, and Shoal ends with its reason"),
+    ("pdf (apps)", r"^read ui://", "the Python SDK refuses [large events](#limits-of-clients)"),
 )
