@@ -44,7 +44,8 @@ fn calls_outlive_their_session_node_and_each_is_executed_once() {
     assert_eq!(figure(&outcome, "calls in flight at the kill"), 12.0);
     assert_eq!(figure(&outcome, "executions of the calls in flight"), 12.0);
     assert!(figure(&outcome, "sessions held by the killed node") > 0.0);
-    assert!(figure(&outcome, "pause p99") > 0.0);
+    // A call is on time if its next message is due after the take-over.
+    assert!(figure(&outcome, "pause p99") >= 0.0);
     assert!(figure(&outcome, "steady calls answered") > 0.0);
     assert!(verdict(&outcome, "p99 of the pause").is_some());
 }

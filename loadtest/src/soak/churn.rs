@@ -142,7 +142,9 @@ impl Life {
             steps: self.chance.random_range(1..5),
             interval: Duration::from_millis(20),
         };
-        let done = job.see_through(client, &self.targets, &self.findings, None).await;
+        let done = job
+            .see_through(client, &self.targets, &self.findings, None)
+            .await;
         done.map(drop).map_err(named("long_job"))
     }
 
