@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_policy::RulesInForce;
-use shoal_ports::{Period, settings};
+use shoal_ports::{CallSettings, CatalogSettings, Period, settings};
 
 use crate::catalog::{MethodRules, PromptRules, ResourceRules, ToolRules};
 
@@ -13,60 +13,22 @@ settings! {
     /// Settings of the dispatcher. The defaults suit a server in one process.
     #[derive(Clone, Debug)]
     pub struct Config {
-        /// Name and version that the server reports. By default those of the only pool, or `shoal`.
-        pub server_info: Option<ServerInfo> = None,
-        /// Instructions for models, instead of the pools'.
-        pub instructions: Option<String> = None,
-        /// Items on a list's page.
-        pub page_size: usize = 1000,
-        /// How long modern clients may cache lists, unless the backend sets a shorter time.
-        pub list_ttl: Duration = Duration::from_secs(60),
-        /// Callers that may share a cached list.
-        pub list_cache_scope: CacheScope = CacheScope::Public,
-        /// How long modern clients may cache a resource, unless the backend sets a time.
-        pub read_ttl: Duration = Duration::ZERO,
-        /// Callers that may share a cached resource, unless the backend sets a scope.
-        pub read_cache_scope: CacheScope = CacheScope::Private,
-        /// Delay before Shoal announces a changed list to clients, so that all nodes have the list by then. Lists and
-        /// calls follow the change at once.
-        pub announce_after: Duration = Duration::ZERO,
+        /// How the server presents itself and its lists.
+        pub catalog: CatalogSettings = CatalogSettings {
+            announce_after: Period::ZERO,
+            ..CatalogSettings::default()
+        },
+        /// Calls, retries and circuit breakers.
+        pub calls: CallSettings = CallSettings::default(),
         /// Time after the start in which Shoal refuses unknown tools, prompts and resources as safe to send again,
         /// because workers of other processes may still join.
         pub learn_for: Duration = Duration::ZERO,
         /// Maximum time after the start for which lists wait for pools of other processes.
         pub settle_within: Duration = Duration::ZERO,
-        /// Checks arguments against a tool's `inputSchema` before Shoal sends the call to a worker.
-        pub validate_arguments: bool = true,
-        /// Maximum steps (about one per value) to check a call's arguments. Shoal refuses calls that need more.
-        pub validation_steps: u64 = 10_000_000,
-        /// Maximum workers that Shoal offers a call to before the call fails.
-        pub start_attempts: usize = 3,
         /// How long a call waits for its disconnected worker, if no other worker can continue the call.
         pub reconnect_wait: Duration = Duration::from_secs(5),
-        /// Consecutive failures of one caller's calls of one tool that open the worker's circuit breaker for that
-        /// caller and tool; 0 turns circuit breakers off. Broken connections, unknown outcomes and refusals count, but
-        /// refusals for lack of room do not. Concurrent calls that fail together count once.
-        pub circuit_failures: u32 = 5,
-        /// How long a circuit breaker stays open at first. Each failed trial doubles this time. Shoal subtracts up to
-        /// half of the time at random.
-        pub circuit_open: Duration = Duration::from_secs(1),
-        /// Maximum time that a circuit breaker stays open.
-        pub circuit_open_max: Duration = Duration::from_secs(30),
-        /// Maximum `InputRequiredResult`s in one call of a legacy client.
-        pub max_rounds: u32 = 16,
-        /// How long a call waits for a modern client's answers, and how long a `requestState` is valid.
-        pub parking_time: Duration = Duration::from_secs(600),
-        /// Tolerated clock difference between nodes. Shoal accepts a `requestState` for this long after it expires.
-        pub clock_skew: Duration = Duration::from_secs(300),
-        /// Maximum calls that wait for answers on this node.
-        pub max_parked: usize = 10_000,
-        /// For each principal: maximum calls that wait for answers on this node.
-        pub max_parked_per_principal: usize = 1_000,
         /// Access rules. If unset, every caller may use everything.
         pub policies: Option<Arc<RulesInForce>> = None,
-        /// Offers pools that `pools` does not name. If false, the status shows such a pool, but Shoal sends it no
-        /// calls.
-        pub unnamed_pools: bool = true,
         /// Initial settings of pools, by name. Other pools have the defaults.
         pub pools: BTreeMap<String, PoolConfig> = BTreeMap::new(),
     }
@@ -173,35 +135,6 @@ pub enum DurabilityPolicy {
     AllTools,
 }
 
-/// Sharing of a copy (`cacheScope`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum CacheScope {
-    /// Any caller.
-    Public,
-    /// Only the same principal.
-    Private,
-}
-
-/// Description of the server, as `Implementation` in the protocol.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ServerInfo {
-    /// Name for programs.
-    pub name: String,
-    /// Version of the server.
-    pub version: String,
-    /// Name for people.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// Purpose of the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// URL of a page about the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub website_url: Option<String>,
-}
-
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PoolSettings {
     pools: BTreeMap<String, PoolConfig>,
@@ -288,14 +221,5 @@ impl PoolSettings {
         self.dropped.remove(name);
         self.pools.remove(name);
         self.note();
-    }
-}
-
-impl CacheScope {
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Public => "public",
-            Self::Private => "private",
-        }
     }
 }

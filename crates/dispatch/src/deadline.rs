@@ -7,7 +7,7 @@ use crate::config::Config;
 /// A call that may wait for a person has a later deadline at its worker: its bridge enforces the call's own limit.
 pub(crate) fn worker_deadline(call: &Call, config: &Config) -> Instant {
     match may_be_parked(call) || is_askable_task(call) {
-        true => call.deadline + config.parking_time,
+        true => call.deadline + config.calls.input_timeout.get(),
         false => call.deadline,
     }
 }

@@ -62,10 +62,7 @@ mod worker_call;
 pub use catalog::{
     Conflict, Degraded, ItemKind, MethodRules, PromptRules, ResourceRules, ToolHints, ToolRules,
 };
-pub use config::{
-    Affinity, ArgumentPolicy, CacheScope, Config, DurabilityPolicy, PoolConfig, ScaleToZero,
-    ServerInfo,
-};
+pub use config::{Affinity, ArgumentPolicy, Config, DurabilityPolicy, PoolConfig, ScaleToZero};
 pub use dispatch::Dispatch;
 pub use pools::CircuitState;
 pub use remembered::Memorable;

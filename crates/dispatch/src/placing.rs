@@ -77,7 +77,7 @@ impl Dispatch {
     }
 
     fn may_try(&self, tried: &[WorkerId]) -> bool {
-        tried.len() < self.shared.config.start_attempts.max(1)
+        tried.len() < self.shared.config.calls.attempts.max(1)
     }
 
     /// Waits for a worker up to `reconnect_wait` or, if longer, the `wait` of a pool that may scale to zero, but not

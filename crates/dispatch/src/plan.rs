@@ -137,7 +137,7 @@ impl Dispatch {
                 return Finding::Done(Err(refuse(view, call, refused)));
             }
         };
-        let arguments = match self.shared.config.validate_arguments {
+        let arguments = match self.shared.config.catalog.validate_arguments {
             true => ArgumentTrust::Checked,
             false => ArgumentTrust::Trusted,
         };

@@ -5,12 +5,12 @@ mod legacy;
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use shoal_ports::CallOutcome;
+use shoal_ports::{CacheScope, CallOutcome};
 use shoal_protocol::{
     Era, Method, RawJson, RawObject, Revision, RpcError, SERVER_INFO, code, members,
 };
 
-use crate::config::{CacheScope, Config};
+use crate::config::Config;
 
 /// From 2026-07-28 on, the specification reserves these codes.
 const RESERVED_FIRST: i64 = -32_020;
@@ -60,9 +60,12 @@ impl Shaping {
         Self {
             server_info: server_info.clone(),
             meta: meta.into(),
-            list_ttl: config.list_ttl,
-            list_scope: scope(config.list_cache_scope),
-            read: CacheHint::new(config.read_ttl, scope(config.read_cache_scope)),
+            list_ttl: config.catalog.list_ttl.get(),
+            list_scope: scope(config.catalog.list_cache_scope),
+            read: CacheHint::new(
+                config.catalog.read_ttl.get(),
+                scope(config.catalog.read_cache_scope),
+            ),
         }
     }
 

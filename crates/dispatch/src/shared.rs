@@ -50,7 +50,7 @@ impl DispatchState {
     pub(crate) fn new(mut config: Config, keys: KeyRing, gauges: [Registration; 6]) -> Self {
         let settings = Arc::new(PoolSettings::new(
             std::mem::take(&mut config.pools),
-            !config.unnamed_pools,
+            !config.catalog.unnamed_pools,
         ));
         let (nobodys, everybody) = (Keepers::default(), Audience::Everybody);
         let catalog = Catalog::merge(&[], &config, &settings, nobodys, everybody);
@@ -68,7 +68,7 @@ impl DispatchState {
         let view = View::empty(catalog, settings.clone(), picture.clone());
         Self {
             lot: ParkingLot::new(&config),
-            checking: SlowChecks::new(config.validation_steps),
+            checking: SlowChecks::new(config.catalog.validation_steps),
             own: OwnViews::default(),
             config,
             keys,
@@ -214,7 +214,7 @@ impl DispatchState {
     /// Announces changed lists: the first lists at once, later ones after `announce_after`, when other nodes have
     /// learned of them too.
     fn tell(&self, versions: [u64; 3]) {
-        let wait = self.config.announce_after;
+        let wait = self.config.catalog.announce_after.get();
         *self.newest.lock() = versions;
         let is_first = self.facts.borrow().versions == NOTHING;
         if is_first || wait.is_zero() {

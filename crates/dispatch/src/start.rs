@@ -409,14 +409,18 @@ impl Dispatch {
 
     pub(crate) fn purpose(&self, call: &Call) -> Purpose {
         let config = &self.shared.config;
-        let allowance = is_askable_task(call)
-            .then(|| Arc::new(Allowance::new(call.deadline, config.parking_time)));
+        let allowance = is_askable_task(call).then(|| {
+            Arc::new(Allowance::new(
+                call.deadline,
+                config.calls.input_timeout.get(),
+            ))
+        });
         Purpose {
             method: call.method.clone(),
             caller: call.caller.clone(),
             deadline: worker_deadline(call, config),
             started: Instant::now(),
-            max_rounds: config.max_rounds,
+            max_rounds: config.calls.input_rounds,
             allowance,
         }
     }

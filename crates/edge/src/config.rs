@@ -1,7 +1,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use shoal_ports::{NodeLimits, QuotaConfig, settings};
+use shoal_ports::{
+    CallSettings, CatalogSettings, NodeLimits, QuotaConfig, StreamSettings, TaskSettings, settings,
+};
 
 use crate::trusted_proxies::TrustedProxies;
 
@@ -31,21 +33,16 @@ settings! {
         pub quotas: Vec<QuotaConfig> = Vec::new(),
         /// Proxies whose `X-Forwarded-For` the edge trusts.
         pub trusted_proxies: TrustedProxies = TrustedProxies::default(),
-        /// Timeouts and intervals.
+        /// Times of request bodies.
         pub timing: Timing = Timing::default(),
+        /// Streams.
+        pub streams: StreamSettings = StreamSettings::default(),
+        /// Calls.
+        pub calls: CallSettings = CallSettings::default(),
+        /// Lists that clients may cache.
+        pub catalog: CatalogSettings = CatalogSettings::default(),
         /// Calls of modern clients that become tasks.
         pub tasks: TaskSettings = TaskSettings::default(),
-    }
-}
-
-settings! {
-    /// Settings of calls of modern clients that become tasks.
-    #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct TaskSettings {
-        /// Offers tasks to modern clients.
-        pub enabled: bool = true,
-        /// How long a call runs before it becomes a task, if its client declares the extension.
-        pub after: Duration = Duration::from_millis(500),
     }
 }
 
@@ -63,27 +60,13 @@ settings! {
 }
 
 settings! {
-    /// Timeouts and intervals of an edge.
+    /// Times of request bodies.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Timing {
         /// Maximum time for a request's body to arrive. Then the edge answers `408`.
         pub body: Duration = Duration::from_secs(30),
         /// How long a large body waits for free memory before the edge reads it. Then the edge answers `503`.
         pub body_room: Duration = Duration::from_secs(2),
-        /// How long a modern call may be silent before its answer becomes a stream.
-        pub stream_after: Duration = Duration::from_secs(1),
-        /// Maximum time of a modern call.
-        pub call_deadline: Duration = Duration::from_secs(300),
-        /// Maximum time for a client to answer the questions of a call.
-        pub input: Duration = Duration::from_secs(600),
-        /// Interval between comments on a silent stream.
-        pub keep_alive: Duration = Duration::from_secs(15),
-        /// How long modern clients may cache the answer to `server/discover`.
-        pub discover_ttl: Duration = Duration::from_secs(300),
-        /// Minimum time before clients reconnect to a stream that the edge closed to drain.
-        pub reconnect_after: Duration = Duration::from_secs(1),
-        /// Time over which the edge spreads these reconnections, in addition to `reconnect_after`.
-        pub reconnect_spread: Duration = Duration::from_secs(4),
     }
 }
 

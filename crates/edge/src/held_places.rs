@@ -49,7 +49,7 @@ impl SessionPlaces {
             gateway: Arc::clone(&edge.gateway),
             session,
             requests: Some(requests.map(|request| request.id.clone()).collect()),
-            deadline: edge.config.timing.call_deadline,
+            deadline: edge.config.calls.timeout.get(),
         }
     }
 
@@ -155,7 +155,7 @@ impl CallPlaces {
     pub(crate) fn new(edge: &EdgeState, places: QuotaPlaces) -> Self {
         Self {
             places,
-            deadline: edge.config.timing.call_deadline,
+            deadline: edge.config.calls.timeout.get(),
         }
     }
 

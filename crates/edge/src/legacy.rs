@@ -310,7 +310,7 @@ async fn deliver(
             let record = permit.record.clone();
             let frames = StreamFrames::of_post(stream, visit, record, (handed, places));
             let held = (permit, edge.load.open(StreamKind::Call));
-            sse::response(frames, edge.config.timing.keep_alive, held)
+            sse::response(frames, edge.config.streams.keep_alive.get(), held)
         }
     })
 }
@@ -330,7 +330,11 @@ pub(crate) async fn listen(visit: &Visit<'_>) -> Result<Response, RefusedMessage
     };
     let frames = StreamFrames::of_get(stream, kind, visit);
     let held = (permit, edge.load.open(kind));
-    Ok(sse::response(frames, edge.config.timing.keep_alive, held))
+    Ok(sse::response(
+        frames,
+        edge.config.streams.keep_alive.get(),
+        held,
+    ))
 }
 
 pub(crate) async fn close(visit: &Visit<'_>) -> Result<Response, RefusedMessage> {

@@ -59,12 +59,12 @@ impl RouteLabels {
 impl EdgeState {
     /// Returns a random delay, which spreads the clients of a drained node.
     pub(crate) fn reconnect_after(&self) -> Duration {
-        let timing = &self.config.timing;
-        timing.reconnect_after + timing.reconnect_spread.mul_f64(rand::random())
+        let streams = &self.config.streams;
+        streams.retry.get() + streams.retry_spread.get().mul_f64(rand::random())
     }
 
     /// Returns a random time for which a call's stream stays open in a drain.
     pub(crate) fn share_of_return(&self) -> Duration {
-        self.config.timing.reconnect_after.mul_f64(rand::random())
+        self.config.streams.retry.get().mul_f64(rand::random())
     }
 }

@@ -1,7 +1,5 @@
 //! The settings of a process.
 
-mod calls;
-mod catalog;
 pub(crate) mod changes;
 mod cluster;
 mod cluster_tls;
@@ -28,20 +26,15 @@ mod reload;
 mod rules;
 mod secret_source;
 mod server;
-mod session;
 mod setting_path;
 mod shutdown;
 mod standard;
 mod state_keys;
-mod streams;
-mod tasks;
 mod variable;
 mod warnings;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use calls::Calls;
-pub use catalog::{Catalog, ServerInfo};
 pub use changes::Given;
 pub use cluster::Cluster;
 pub use cluster_tls::ClusterTls;
@@ -65,20 +58,20 @@ use schemars::JsonSchema;
 pub use secret_source::SecretSource;
 use serde::{Deserialize, Serialize};
 pub use server::{Operator, OperatorRole, Server};
-pub use session::Session;
 pub use shoal_auth::TokenHash;
 pub use shoal_auth::config::{Auth, AuthMode, Token};
 pub use shoal_outbound::OutboundConfig;
 pub use shoal_policy::PolicyConfig;
 use shoal_ports::REDACTED;
-pub use shoal_ports::{NodeLimits, Period, QuotaConfig, Secret};
+pub use shoal_ports::{
+    CallSettings, CatalogSettings, NodeLimits, Period, QuotaConfig, Secret, ServerInfo,
+    SessionSettings, StreamSettings, TaskSettings,
+};
 use shoal_telemetry::audit::Audit;
 use shoal_telemetry::config::Telemetry;
 use shoal_telemetry::logging::Logging;
 pub use shutdown::Shutdown;
 pub use state_keys::StateKeys;
-pub use streams::Streams;
-pub use tasks::Tasks;
 use toml::Value;
 pub use variable::{Variable, value};
 
@@ -105,20 +98,20 @@ pub struct Settings {
     /// name need public addresses.
     pub outbound: OutboundConfig,
     /// The server's description and lists.
-    pub catalog: Catalog,
+    pub catalog: CatalogSettings,
     /// Limits of one node. With authentication, some also apply to each principal. Shoal refuses requests beyond them
     /// until there is room.
     pub limits: NodeLimits,
     /// Quotas of principals, addresses or all callers ([quotas](quotas.md)). A reload applies changed quotas at once.
     pub quotas: Vec<QuotaConfig>,
     /// Legacy sessions.
-    pub session: Session,
+    pub session: SessionSettings,
     /// SSE streams and their resumption.
-    pub streams: Streams,
+    pub streams: StreamSettings,
     /// [Tasks](tasks.md) of modern clients. Tasks count as sessions in `[limits]`.
-    pub tasks: Tasks,
+    pub tasks: TaskSettings,
     /// Time limits, retries and circuit breakers.
-    pub calls: Calls,
+    pub calls: CallSettings,
     /// Encryption of `requestState`, which clients carry.
     pub state_keys: StateKeys,
     /// The servers that run your tools: one table for each pool, under its name.

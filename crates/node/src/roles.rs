@@ -5,10 +5,10 @@ use anyhow::Context as _;
 use shoal_auth::{NoAuthentication, OAuth, StaticTokens};
 use shoal_demo::{ConformanceServer, DemoServer};
 use shoal_dispatch::{Config as DispatchConfig, Dispatch};
-use shoal_edge::{EdgeConfig, HttpSsePaths, TaskSettings, Timing, TrustedProxies};
+use shoal_edge::{EdgeConfig, HttpSsePaths, Timing, TrustedProxies};
 use shoal_outbound::Outbound;
 use shoal_policy::RulesInForce;
-use shoal_ports::{Authenticator, NodeId, Store};
+use shoal_ports::{Authenticator, NodeId, Period, Store};
 use shoal_session::{SessionConfig, Sessions};
 use shoal_worker::{
     Backend, HttpBackend, HttpConfig, OpenApiBackend, OpenApiConfig, RmcpBackend, StdioBackend,
@@ -21,6 +21,9 @@ use crate::pool_handler::PoolHandler;
 /// Maximum time that a request waits for the store before its client has to retry.
 const BEGIN_PATIENCE: Duration = Duration::from_secs(1);
 
+/// The resolution of the time in a `requestState`.
+const SHORTEST_INPUT: Period = Period::seconds(1);
+
 /// How long a node waits for workers before it takes sessions without their tools.
 const TOOLS_WITHIN: Duration = Duration::from_secs(15);
 
@@ -28,19 +31,16 @@ pub(crate) fn dispatch(
     settings: &Settings,
     policies: Option<Arc<RulesInForce>>,
 ) -> anyhow::Result<Dispatch> {
-    let (catalog, calls) = (&settings.catalog, &settings.calls);
+    let mut catalog = settings.catalog.clone();
+    catalog.unnamed_pools |= settings.node.is(Role::Worker);
+    if settings.node.store.is_memory() {
+        catalog.announce_after = Period::ZERO;
+    }
+    let mut calls = settings.calls.clone();
+    calls.input_timeout = calls.input_timeout.max(SHORTEST_INPUT);
     let config = DispatchConfig {
-        server_info: catalog.server_info.as_ref().map(Into::into),
-        instructions: catalog.instructions.clone(),
-        page_size: catalog.page_size,
-        list_ttl: catalog.list_ttl.get(),
-        list_cache_scope: catalog.list_cache_scope,
-        read_ttl: catalog.read_ttl.get(),
-        read_cache_scope: catalog.read_cache_scope,
-        announce_after: match settings.node.store.is_memory() {
-            true => Duration::ZERO,
-            false => catalog.announce_after.get(),
-        },
+        catalog,
+        calls,
         learn_for: match settings.cluster.listen {
             Some(_) => settings.cluster.learning.get(),
             None => Duration::ZERO,
@@ -49,19 +49,7 @@ pub(crate) fn dispatch(
             true => TOOLS_WITHIN,
             false => Duration::ZERO,
         },
-        unnamed_pools: catalog.unnamed_pools || settings.node.is(Role::Worker),
-        validate_arguments: catalog.validate_arguments,
-        validation_steps: catalog.validation_steps,
-        start_attempts: calls.attempts,
         reconnect_wait: settings.cluster.rejoin.get(),
-        circuit_failures: calls.circuit_failures,
-        circuit_open: calls.circuit_open.get(),
-        circuit_open_max: calls.circuit_open_max.get(),
-        max_rounds: calls.input_rounds,
-        parking_time: calls.input_timeout.get().max(Duration::from_secs(1)),
-        clock_skew: calls.clock_skew.get(),
-        max_parked: calls.waiting,
-        max_parked_per_principal: calls.waiting_per_principal,
         policies,
         pools: settings
             .pools
@@ -138,41 +126,20 @@ pub(crate) fn sessions(
     dispatch: &Dispatch,
     node: NodeId,
 ) -> Sessions {
-    let (limits, session) = (&settings.limits, &settings.session);
-    let (streams, calls) = (&settings.streams, &settings.calls);
+    let patience = settings.streams.store_patience.get();
     let config = SessionConfig {
-        limits: limits.clone(),
-        retention: streams.retention.get(),
-        state_value_bytes: session.state_value_bytes,
-        state_bytes: session.state_bytes,
-        state_keys: session.state_keys,
-        idle: session.idle.get(),
-        tasks: settings.tasks.enabled,
-        task_ttl: settings.tasks.ttl.get(),
-        task_poll_interval: settings.tasks.poll_interval.get(),
-        task_result_bytes: settings.tasks.result_bytes,
-        passivate_after: session.passivate_after.get(),
-        sweep_every: session.sweep_every.get(),
-        grace: streams.grace.get(),
-        hold: streams.hold.get(),
-        hold_bytes: streams.hold_bytes,
-        call_timeout: calls.timeout.get(),
-        retry: streams.retry.get(),
-        retry_spread: streams.retry_spread.get(),
-        tail_events: streams.tail_events,
-        reader_buffer: streams.buffer,
-        reader_stall: streams.stall.get(),
-        start_attempts: calls.attempts,
-        begin_patience: streams.store_patience.get().min(BEGIN_PATIENCE),
-        store_patience: streams.store_patience.get(),
-        retry_after: calls.retry_after.get(),
+        limits: settings.limits.clone(),
+        session: settings.session.clone(),
+        streams: settings.streams.clone(),
+        calls: settings.calls.clone(),
+        tasks: settings.tasks.clone(),
+        begin_patience: patience.min(BEGIN_PATIENCE),
     };
     Sessions::start(config, store, Arc::new(dispatch.clone()), node)
 }
 
 pub(crate) fn edge_config(settings: &Settings) -> EdgeConfig {
-    let (server, limits) = (&settings.server, &settings.limits);
-    let (streams, calls) = (&settings.streams, &settings.calls);
+    let server = &settings.server;
     let for_address = EdgeConfig::for_address(server.listen);
     EdgeConfig {
         path: server.path.clone(),
@@ -188,25 +155,18 @@ pub(crate) fn edge_config(settings: &Settings) -> EdgeConfig {
             server.allowed_hosts.clone()
         },
         allowed_origins: server.allowed_origins.clone(),
-        limits: limits.clone(),
+        limits: settings.limits.clone(),
         quotas: Vec::new(),
         // The check of the configuration has parsed these addresses.
         trusted_proxies: TrustedProxies::parse(&server.trusted_proxies).unwrap_or_default(),
-        tasks: TaskSettings {
-            enabled: settings.tasks.enabled,
-            after: settings.tasks.after.get(),
-        },
         timing: Timing {
             body: server.body_timeout.get(),
-            body_room: Timing::default().body_room,
-            stream_after: streams.grace.get(),
-            call_deadline: calls.timeout.get(),
-            input: calls.input_timeout.get(),
-            keep_alive: streams.keep_alive.get(),
-            discover_ttl: settings.catalog.discover_ttl.get(),
-            reconnect_after: streams.retry.get(),
-            reconnect_spread: streams.retry_spread.get(),
+            ..Timing::default()
         },
+        streams: settings.streams.clone(),
+        calls: settings.calls.clone(),
+        catalog: settings.catalog.clone(),
+        tasks: settings.tasks.clone(),
     }
 }
 

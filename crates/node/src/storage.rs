@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use shoal_ports::memory::{MemoryLimits, MemoryQuotas, MemoryStore};
+use shoal_ports::memory::{MemoryQuotas, MemoryStore};
 use shoal_ports::{QuotaCells, Store};
 use shoal_store_redis::{ConnectError, RedisConfig, RedisStore};
 use shoal_telemetry::metrics::Registration;
@@ -26,12 +26,7 @@ impl Storage {
     pub(crate) async fn open(settings: &Settings, starting: &Starting) -> anyhow::Result<Self> {
         let streams = &settings.streams;
         if settings.node.store.is_memory() {
-            return Ok(Self::Memory(MemoryStore::new(MemoryLimits {
-                events_per_stream: streams.events_per_stream,
-                bytes_per_session: streams.bytes_per_session,
-                bytes: streams.bytes,
-                retention: streams.retention.get(),
-            })));
+            return Ok(Self::Memory(MemoryStore::new(streams.clone())));
         }
         let config = settings.redis.store(&settings.node.store, streams);
         connect(config, starting).await.map(Self::Redis)

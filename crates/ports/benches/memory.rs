@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use criterion::{Criterion, criterion_group, criterion_main};
-use shoal_ports::memory::{MemoryLimits, MemoryStore};
+use shoal_ports::memory::MemoryStore;
 use shoal_ports::{
     Append, Begin, CallId, CallProgress, DeliveryId, Epoch, JournalEntry, NewSession, NodeId,
-    Principal, SessionId, Store,
+    Principal, SessionId, Store, StreamSettings,
 };
 use shoal_protocol::{RawJson, RequestId};
 use tokio::runtime::Builder;
@@ -62,7 +62,7 @@ fn append(criterion: &mut Criterion) {
         .enable_all()
         .build()
         .expect("a runtime needs nothing that is not there");
-    let store = MemoryStore::new(MemoryLimits::default()).into_store();
+    let store = MemoryStore::new(StreamSettings::default()).into_store();
     let (session, epoch) = runtime.block_on(opened(&store));
     let answer = Bytes::from(vec![b'x'; 128]);
     let call = || runtime.block_on(journaled_call(&store, &session, epoch, &answer));

@@ -63,6 +63,7 @@ mod principal_counts;
 mod quota;
 mod read_file;
 mod secret;
+mod sections;
 mod session_state;
 mod store;
 mod store_error;
@@ -120,6 +121,10 @@ pub use principal_counts::PrincipalCounts;
 pub use quota::{CellRate, QuotaCells, QuotaConfig, QuotaKey, QuotaPer, QuotaSubject, Rate, Taken};
 pub use read_file::{read_file, read_text, read_text_or_pipe};
 pub use secret::{REDACTED, Secret};
+pub use sections::{
+    CacheScope, CallSettings, CatalogSettings, ServerInfo, SessionSettings, StreamSettings,
+    TaskSettings,
+};
 pub use session_state::{
     STATE_KEY_BYTES, SessionState, StateDoor, StateRequest, no_session, not_kept, perhaps_kept,
 };

@@ -11,11 +11,10 @@ mod quota;
 use std::sync::Arc;
 
 use data::MemoryData;
-pub use data::MemoryLimits;
 pub use quota::MemoryQuotas;
 use tokio::sync::broadcast;
 
-use crate::{ClusterEvent, Lagged, Store};
+use crate::{ClusterEvent, Lagged, Store, StreamSettings};
 
 /// The embedded store. Clones share the data.
 #[derive(Clone)]
@@ -26,9 +25,9 @@ pub struct MemoryStore {
 
 impl MemoryStore {
     /// Makes an empty store.
-    pub fn new(limits: MemoryLimits) -> Self {
+    pub fn new(streams: StreamSettings) -> Self {
         Self {
-            data: Arc::new(MemoryData::new(limits)),
+            data: Arc::new(MemoryData::new(streams)),
             subscribers: broadcast::Sender::new(cluster_bus::BACKLOG),
         }
     }

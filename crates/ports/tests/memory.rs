@@ -9,17 +9,18 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use shoal_ports::memory::{MemoryLimits, MemoryStore};
+use shoal_ports::memory::MemoryStore;
 use shoal_ports::{
     Append, Begin, Begun, CallId, CallProgress, ClusterEvent, DeliveryId, Epoch, JournalEntry,
-    LogError, NewSession, NodeId, Principal, SessionId, Store, StoreError, contract,
+    LogError, NewSession, NodeId, Principal, SessionId, Store, StoreError, StreamSettings,
+    contract,
 };
 use shoal_protocol::{EventId, RawJson, RequestId, StreamId};
 
-fn limits() -> MemoryLimits {
-    MemoryLimits {
+fn limits() -> StreamSettings {
+    StreamSettings {
         events_per_stream: 100,
-        ..MemoryLimits::default()
+        ..StreamSettings::default()
     }
 }
 
@@ -47,7 +48,7 @@ struct Steps {
 }
 
 impl Steps {
-    async fn new(limits: MemoryLimits) -> Self {
+    async fn new(limits: StreamSettings) -> Self {
         let engine = MemoryStore::new(limits);
         let store = engine.clone().into_store();
         let session = SessionId::random();
@@ -122,9 +123,9 @@ impl Steps {
 
 #[tokio::test(start_paused = true)]
 async fn limits_hold_and_freed_room_is_used_again() {
-    let steps = Steps::new(MemoryLimits {
+    let steps = Steps::new(StreamSettings {
         bytes_per_session: 1000,
-        retention: Duration::from_secs(60),
+        retention: Duration::from_secs(60).into(),
         ..limits()
     })
     .await;
@@ -148,7 +149,7 @@ async fn limits_hold_and_freed_room_is_used_again() {
 
 #[tokio::test(start_paused = true)]
 async fn calls_can_end_when_the_store_is_full_but_none_can_begin() {
-    let steps = Steps::new(MemoryLimits {
+    let steps = Steps::new(StreamSettings {
         bytes: 100,
         ..limits()
     })

@@ -274,7 +274,7 @@ impl LiveSession {
     }
 
     pub(crate) fn offers_tasks(&self, config: &SessionConfig) -> bool {
-        config.tasks
+        config.tasks.enabled
             && self.transport == SessionTransport::Streamable
             && self.revision().is_some_and(Revision::has_tasks)
     }

@@ -5,7 +5,7 @@ use shoal_ports::{GatewayError, LogError, StoreError};
 use crate::config::SessionConfig;
 
 pub(crate) fn store_failed(error: &StoreError, config: &SessionConfig) -> GatewayError {
-    let retry_after = config.retry_after;
+    let retry_after = config.calls.retry_after.get();
     match error {
         StoreError::NotFound => GatewayError::NotFound,
         StoreError::Full(limit) => GatewayError::Overloaded {

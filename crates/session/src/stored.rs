@@ -55,7 +55,10 @@ impl Stored {
 
     pub(crate) fn check(&self, principal: &Principal) -> Result<(), GatewayError> {
         let config = &self.config;
-        let (limit, retry_after) = (config.limits.stored_bytes_per_principal, config.retry_after);
+        let (limit, retry_after) = (
+            config.limits.stored_bytes_per_principal,
+            config.calls.retry_after.get(),
+        );
         if self.bytes.of(principal) >= limit && *principal != Principal::anonymous() {
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
             return Err(GatewayError::TooManyBytesOfPrincipal { limit, retry_after });

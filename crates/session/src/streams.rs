@@ -115,7 +115,7 @@ impl SessionStreams {
     }
 
     pub(crate) fn begin(&self, last: EventId, delivery: Option<DeliveryId>) -> Arc<Tail> {
-        let tail = Arc::new(Tail::new(last, delivery, self.config.tail_events));
+        let tail = Arc::new(Tail::new(last, delivery, self.config.streams.tail_events));
         self.tails.lock().insert(last.stream, tail.clone());
         tail
     }
@@ -129,7 +129,7 @@ impl SessionStreams {
         let mut tails = self.tails.lock();
         let tail = tails
             .entry(id)
-            .or_insert_with(|| Arc::new(Tail::new(last, None, self.config.tail_events)));
+            .or_insert_with(|| Arc::new(Tail::new(last, None, self.config.streams.tail_events)));
         Ok(tail.clone())
     }
 
@@ -142,8 +142,13 @@ impl SessionStreams {
         events: Vec<Bytes>,
         progress: Option<CallProgress>,
     ) -> Result<(), LogError> {
-        self.write(tail, events, progress, self.config.store_patience)
-            .await
+        self.write(
+            tail,
+            events,
+            progress,
+            self.config.streams.store_patience.get(),
+        )
+        .await
     }
 
     /// Sends messages to the present reader, after the events so far, without logging them. A message that already
@@ -304,7 +309,7 @@ impl SessionStreams {
         let page = self
             .store
             .log
-            .read(&self.session, cursor, self.config.reader_buffer)
+            .read(&self.session, cursor, self.config.streams.buffer)
             .await;
         let page = match (page, &live) {
             // The store has lost events, but the tail still has them.
@@ -319,7 +324,7 @@ impl SessionStreams {
                 self.counters.gone.fetch_add(1, Ordering::Relaxed);
             }
         })?;
-        let at_end = page.events.len() < self.config.reader_buffer;
+        let at_end = page.events.len() < self.config.streams.buffer;
         let orphaned = live.is_none() && !page.finished && at_end;
         self.counters.resumed.fetch_add(1, Ordering::Relaxed);
         let generation = live.as_ref().map_or(0, |tail| tail.take_over());
@@ -343,7 +348,7 @@ impl SessionStreams {
         history: Vec<shoal_ports::LoggedEvent>,
         prime: bool,
     ) -> Attachment {
-        let (sender, items) = lazy_channel(self.config.reader_buffer);
+        let (sender, items) = lazy_channel(self.config.streams.buffer);
         if prime {
             // Sent before the reader starts, so that it is the first item.
             let _ = sender.try_send(StreamItem::Prime { id: cursor });
@@ -370,11 +375,15 @@ impl SessionStreams {
 
     fn retry(&self) -> Duration {
         let config = &self.config;
-        retry::retry_of(&self.session, config.retry, config.retry_spread)
+        retry::retry_of(
+            &self.session,
+            config.streams.retry.get(),
+            config.streams.retry_spread.get(),
+        )
     }
 
     async fn read_surely(&self, cursor: EventId, limit: usize) -> Result<Page, LogError> {
-        let until = Instant::now() + self.config.store_patience;
+        let until = Instant::now() + self.config.streams.store_patience.get();
         loop {
             let page = self.store.log.read(&self.session, cursor, limit).await;
             let away = matches!(&page, Err(LogError::Store(error)) if error.is_outage());

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use futures::future::join_all;
 use shoal_ports::{
     Append, Begin, CallId, CallProgress, DeliveryId, Epoch, JournalEntry, NewSession, NodeId,
-    Principal, SessionId, Store, WorkerId,
+    Principal, SessionId, Store, StreamSettings, WorkerId,
 };
 use shoal_protocol::{EventId, RawJson, RequestId};
 use shoal_store_redis::{RedisConfig, RedisStore};
@@ -190,7 +190,10 @@ async fn main() {
     let server = Server::on_socket(&IN_MEMORY).await;
     let config = RedisConfig {
         url: server.url(),
-        retention: RETENTION,
+        streams: StreamSettings {
+            retention: RETENTION.into(),
+            ..StreamSettings::default()
+        },
         ..RedisConfig::default()
     };
     let store = RedisStore::connect(config)

@@ -2,10 +2,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use shoal_ports::{Backoff, Secret, settings};
+use shoal_ports::{Backoff, Secret, StreamSettings, settings};
 
 settings! {
-    /// Settings of the connection to Redis, and limits of stored events.
+    /// Settings of the connection to Redis, and of stored events.
     #[derive(Clone)]
     pub struct RedisConfig {
         /// URL of Redis: `redis://[user[:password]@]host[:port][/db]`, `rediss://` (TLS), `redis+unix:///path[?db=n]`,
@@ -14,13 +14,8 @@ settings! {
         pub url: String = "redis://127.0.0.1:6379".to_owned(),
         /// Prefix of every key and channel. Deployments that share a Redis need different prefixes.
         pub key_prefix: String = "shoal".to_owned(),
-        /// Maximum events of a stream. Beyond it, the store drops the oldest events.
-        pub events_per_stream: usize = 10_000,
-        /// Maximum bytes of a session's events. Beyond it, the store drops the session's oldest finished streams, and
-        /// then refuses appends.
-        pub bytes_per_session: usize = 16 << 20,
-        /// Minimum time to keep a finished stream, and the events of the standalone stream, so that clients can resume.
-        pub retention: Duration = Duration::from_secs(60),
+        /// How many events the store keeps, and for how long.
+        pub streams: StreamSettings = StreamSettings::default(),
         /// Maximum time of a Redis command.
         pub response_timeout: Duration = Duration::from_secs(2),
         /// Maximum time of one attempt to connect, including TLS and authentication.
@@ -82,9 +77,7 @@ impl fmt::Debug for RedisConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisConfig")
             .field("key_prefix", &self.key_prefix)
-            .field("events_per_stream", &self.events_per_stream)
-            .field("bytes_per_session", &self.bytes_per_session)
-            .field("retention", &self.retention)
+            .field("streams", &self.streams)
             .field("response_timeout", &self.response_timeout)
             .field("connect_timeout", &self.connect_timeout)
             .field("longest_backoff", &self.longest_backoff)

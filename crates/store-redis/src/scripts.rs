@@ -91,9 +91,9 @@ impl Scripts {
     pub(crate) fn new(config: &RedisConfig) -> Self {
         let limits = format!(
             "local MOST_BYTES, MOST_EVENTS, RETENTION = {}, {}, '{}'",
-            config.bytes_per_session,
-            config.events_per_stream,
-            millis(config.retention),
+            config.streams.bytes_per_session,
+            config.streams.events_per_stream,
+            millis(config.streams.retention.get()),
         );
         let room = |flags, more, step| RoomScript {
             plain: script(flags, &[&limits, COMMON, more, step]),

@@ -72,7 +72,7 @@ impl RedisStore {
             let wrong = "the key prefix must not be empty, nor contain { or }";
             return Err(ConnectError::Config(wrong.to_owned()));
         }
-        if config.max_in_flight == 0 || config.events_per_stream == 0 {
+        if config.max_in_flight == 0 || config.streams.events_per_stream == 0 {
             let wrong = "Redis needs room for one command, and a stream for one event";
             return Err(ConnectError::Config(wrong.to_owned()));
         }

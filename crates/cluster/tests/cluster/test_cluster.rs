@@ -11,10 +11,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use shoal_cluster::{Members, MembersConfig, RoutedGateway, RoutingConfig};
-use shoal_ports::memory::{MemoryLimits, MemoryStore};
+use shoal_ports::memory::MemoryStore;
 use shoal_ports::{
     Delivered, GatewayError, NewSession, NodeId, NodeInfo, Post, Principal, Repeat,
-    SessionGateway as _, SessionId, SessionRef, Store,
+    SessionGateway as _, SessionId, SessionRef, Store, StreamSettings,
 };
 use shoal_protocol::Body;
 
@@ -50,7 +50,7 @@ impl TestCluster {
 
     pub(crate) fn with(config: RoutingConfig) -> Self {
         Self {
-            store: MemoryStore::new(MemoryLimits::default()).into_store(),
+            store: MemoryStore::new(StreamSettings::default()).into_store(),
             nodes: Arc::default(),
             cut: Arc::default(),
             refused: Arc::default(),

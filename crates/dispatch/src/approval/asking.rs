@@ -76,7 +76,7 @@ impl Dispatch {
         let asking = Box::new(Asking {
             dispatch: self.clone(),
             time: call.deadline.saturating_duration_since(now),
-            until: now + self.shared.config.parking_time,
+            until: now + self.shared.config.calls.input_timeout.get(),
             call,
             next: Some(next),
             control,

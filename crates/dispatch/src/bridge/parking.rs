@@ -111,9 +111,9 @@ impl ParkingLot {
     pub(crate) fn new(config: &Config) -> Arc<Self> {
         Arc::new(Self {
             places: Mutex::default(),
-            total: config.max_parked,
-            per_principal: config.max_parked_per_principal,
-            time: config.parking_time,
+            total: config.calls.waiting,
+            per_principal: config.calls.waiting_per_principal,
+            time: config.calls.input_timeout.get(),
         })
     }
 

@@ -110,7 +110,7 @@ impl ModernRequest {
     }
 
     fn seal(&self, continuation: Continuation) -> String {
-        let expires_at = unix_now() + self.shared.config.parking_time.as_secs();
+        let expires_at = unix_now() + self.shared.config.calls.input_timeout.get().as_secs();
         self.shared.keys.seal(&RequestState {
             principal: self.caller.principal.as_str().to_owned(),
             expires_at,

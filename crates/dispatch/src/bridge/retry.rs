@@ -201,7 +201,7 @@ fn open(shared: &DispatchState, call: &Call, state: &RawJson) -> Result<Continua
     let principal = call.caller.principal.as_str();
     let digest = RequestDigest::of(&call.method, call.params.as_ref());
     let sealed = state.string().unwrap_or_default();
-    let earliest = unix_now().saturating_sub(shared.config.clock_skew.as_secs());
+    let earliest = unix_now().saturating_sub(shared.config.calls.clock_skew.get().as_secs());
     shared
         .keys
         .open(&sealed, principal, &digest, earliest)

@@ -1,8 +1,8 @@
-use shoal_ports::ListScope;
+use shoal_ports::{ListScope, ServerInfo};
 use shoal_protocol::{RawJson, RawObject};
 
 use super::{Pool, fitting};
-use crate::config::{Config, ServerInfo};
+use crate::config::Config;
 
 /// Not copied from servers, because Shoal itself serves tasks.
 const TASKS: &str = "tasks";
@@ -13,15 +13,15 @@ const OWN: [&str; 5] = ["tools", "resources", "prompts", "completions", "logging
 const OF_OBJECTS: [&str; 2] = ["experimental", "extensions"];
 
 pub(super) fn server_info(pools: &[Pool], config: &Config) -> RawJson {
-    if let Some(info) = &config.server_info {
-        return RawJson::of(info);
+    if let Some(info) = &config.catalog.server_info {
+        return implementation(info);
     }
     let only = match pools {
         [pool] => pool.compiled.source.server_info.clone(),
         _ => None,
     };
     only.and_then(fitting::server_info).unwrap_or_else(|| {
-        RawJson::of(&ServerInfo {
+        implementation(&ServerInfo {
             name: "shoal".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             title: None,
@@ -29,6 +29,15 @@ pub(super) fn server_info(pools: &[Pool], config: &Config) -> RawJson {
             website_url: None,
         })
     })
+}
+
+/// Writes `Implementation` of the protocol.
+fn implementation(info: &ServerInfo) -> RawJson {
+    let mut object = RawObject::of(&RawJson::of(info)).unwrap_or_default();
+    if let Some(url) = object.remove("website_url") {
+        object.set("websiteUrl", url);
+    }
+    object.to_json()
 }
 
 pub(super) fn capabilities(pools: &[Pool]) -> RawJson {
@@ -92,8 +101,8 @@ fn merge_member(merged: &mut RawObject, name: &str, value: &RawJson) {
 }
 
 pub(super) fn instructions(pools: &[Pool], config: &Config) -> Option<String> {
-    if config.instructions.is_some() {
-        return config.instructions.clone();
+    if config.catalog.instructions.is_some() {
+        return config.catalog.instructions.clone();
     }
     let all: Vec<&str> = pools
         .iter()

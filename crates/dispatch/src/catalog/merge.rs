@@ -245,7 +245,7 @@ impl Merge {
                 member,
                 items: std::mem::take(items).into(),
                 legacy_only: legacy_only.into(),
-                page_size: config.page_size,
+                page_size: config.catalog.page_size,
                 ttl: ttls.min(),
                 shaping: shaping.clone(),
                 kept: None,

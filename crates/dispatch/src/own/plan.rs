@@ -166,7 +166,7 @@ impl Dispatch {
     }
 
     fn believed(&self) -> Duration {
-        self.shared.config.list_ttl.max(LEAST)
+        self.shared.config.catalog.list_ttl.get().max(LEAST)
     }
 }
 

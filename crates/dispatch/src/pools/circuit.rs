@@ -55,11 +55,15 @@ pub enum CircuitState {
 
 impl Circuit {
     pub(crate) fn new(config: &Config) -> Self {
-        let longest = config.circuit_open_max.max(config.circuit_open);
+        let longest = config
+            .calls
+            .circuit_open_max
+            .get()
+            .max(config.calls.circuit_open.get());
         Self {
-            limit: config.circuit_failures,
-            first: config.circuit_open,
-            longest: config.circuit_open_max,
+            limit: config.calls.circuit_failures,
+            first: config.calls.circuit_open.get(),
+            longest: config.calls.circuit_open_max.get(),
             troubled: AtomicBool::new(false),
             counted: AtomicU64::new(0),
             held: Mutex::new(FailureTable::keeping(longest * REMEMBERED)),

@@ -104,7 +104,7 @@ impl CallOrigin {
         }
         let mut refused = None;
         loop {
-            if self.tried.len() >= shared.config.start_attempts.max(1) {
+            if self.tried.len() >= shared.config.calls.attempts.max(1) {
                 return Err(refused.unwrap_or_else(|| {
                     CallFailure::not_executed(format!("{} workers failed it", self.tried.len()))
                 }));

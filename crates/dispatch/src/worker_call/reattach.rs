@@ -87,7 +87,7 @@ impl WorkerCall {
             if !here {
                 self.blame(broken.take());
             }
-            let again = elsewhere && self.runs < shared.config.start_attempts.max(1);
+            let again = elsewhere && self.runs < shared.config.calls.attempts.max(1);
             if again {
                 match self.place().await {
                     Ok(()) => {

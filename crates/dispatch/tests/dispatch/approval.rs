@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use shoal_dispatch::Config;
 use shoal_policy::{PolicyConfig, RulesFile, RulesInForce};
 use shoal_ports::{
-    AskId, Call, CallEventKind, CallFailure, CallOutcome, Dispatcher as _, Epoch, LedgerNumber,
-    MayStart, Repeat, RunningCall, WorkerId,
+    AskId, Call, CallEventKind, CallFailure, CallOutcome, CallSettings, Dispatcher as _, Epoch,
+    LedgerNumber, MayStart, Repeat, RunningCall, WorkerId,
 };
 use shoal_protocol::{Method, Outcome, RawJson, RawObject, RpcError, code};
 use tokio::sync::Notify;
@@ -161,7 +161,10 @@ async fn without_a_yes_nothing_runs() {
 #[tokio::test]
 async fn a_question_does_not_wait_for_ever_and_ends_with_its_call() {
     let setting = configured(Config {
-        parking_time: Duration::from_millis(1),
+        calls: CallSettings {
+            input_timeout: Duration::from_millis(1).into(),
+            ..CallSettings::default()
+        },
         ..config()
     });
     let worker = setting.add(worker());

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use shoal_dispatch::{Config, PoolConfig};
-use shoal_ports::{CallOutcome, Dispatcher as _, PoolCatalog, Repeat};
+use shoal_ports::{CallOutcome, CatalogSettings, Dispatcher as _, PoolCatalog, Repeat};
 use shoal_protocol::{Method, RawJson, Revision, code};
 
 use crate::fake_worker::FakeWorker;
@@ -294,7 +294,10 @@ async fn param_headers_must_agree_with_the_arguments() {
 #[tokio::test(start_paused = true)]
 async fn clients_are_told_later_than_calls_follow() {
     let setting = configured(Config {
-        announce_after: Duration::from_millis(200),
+        catalog: CatalogSettings {
+            announce_after: Duration::from_millis(200).into(),
+            ..CatalogSettings::default()
+        },
         ..Config::default()
     });
     let mut facts = setting.dispatch.facts();

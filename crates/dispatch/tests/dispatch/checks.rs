@@ -1,6 +1,6 @@
 use serde_json::json;
 use shoal_dispatch::Config;
-use shoal_ports::PoolCatalog;
+use shoal_ports::{CatalogSettings, PoolCatalog};
 use shoal_protocol::{Method, RawJson, Revision, code};
 
 use crate::fake_worker::FakeWorker;
@@ -85,7 +85,10 @@ async fn absent_arguments_count_as_none_and_others_must_be_an_object() {
 #[tokio::test]
 async fn validation_can_be_switched_off() {
     let setting = configured(Config {
-        validate_arguments: false,
+        catalog: CatalogSettings {
+            validate_arguments: false,
+            ..CatalogSettings::default()
+        },
         ..Config::default()
     });
     let worker = setting.add(FakeWorker::new("w1", "a", adder()));

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use shoal_dispatch::{Config, PoolConfig, ToolRules};
-use shoal_ports::{Announcement, CallFailure, Dispatcher as _, WorkerId};
+use shoal_ports::{Announcement, CallFailure, CatalogSettings, Dispatcher as _, WorkerId};
 use shoal_protocol::{Method, Revision};
 
 use crate::fake_worker::FakeWorker;
@@ -137,7 +137,10 @@ async fn a_pool_is_removed_when_all_its_workers_say_so() {
 #[tokio::test]
 async fn a_pool_that_is_named_no_more_takes_no_calls_where_only_named_ones_do() {
     let setting = configured(Config {
-        unnamed_pools: false,
+        catalog: CatalogSettings {
+            unnamed_pools: false,
+            ..CatalogSettings::default()
+        },
         pools: BTreeMap::from([("a".to_owned(), hiding())]),
         ..Config::default()
     });

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use shoal_dispatch::Config;
-use shoal_ports::{CallFailure, CallOutcome, PoolCatalog};
+use shoal_ports::{CallFailure, CallOutcome, CatalogSettings, PoolCatalog};
 
 use crate::fake_worker::FakeWorker;
 use crate::setting::{CallExt as _, Setting, configured, items, legacy, modern};
@@ -63,7 +63,10 @@ async fn text_of(setting: &Setting, arguments: Value) -> Option<String> {
 
 fn offered(schema: &Value) -> (Setting, Arc<FakeWorker>) {
     let setting = configured(Config {
-        validation_steps: 400_000,
+        catalog: CatalogSettings {
+            validation_steps: 400_000,
+            ..CatalogSettings::default()
+        },
         ..Config::default()
     });
     let worker = setting.add(FakeWorker::new("w", "a", offering(schema)));

@@ -8,7 +8,8 @@ use futures::future::BoxFuture;
 use serde_json::json;
 use shoal_dispatch::Config;
 use shoal_ports::{
-    Announcement, Call, CallFailure, CallOutcome, Dispatcher as _, RawObjectOrEmpty, WorkerId,
+    Announcement, Call, CallFailure, CallOutcome, CatalogSettings, Dispatcher as _,
+    RawObjectOrEmpty, WorkerId,
 };
 use shoal_protocol::{Method, RawJson, Revision};
 use tokio::time::Instant;
@@ -199,7 +200,10 @@ async fn what_the_server_says_of_itself_waits_as_lists_do() {
 #[tokio::test(start_paused = true)]
 async fn capabilities_are_named_before_others_are_told_of_the_lists() {
     let setting = configured(Config {
-        announce_after: Duration::from_secs(60),
+        catalog: CatalogSettings {
+            announce_after: Duration::from_secs(60).into(),
+            ..CatalogSettings::default()
+        },
         settle_within: Duration::from_secs(15),
         ..Config::default()
     });

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 use shoal_dispatch::Config;
-use shoal_ports::{Call, CallEventKind, CallFailure, CallOutcome, RunningCall};
+use shoal_ports::{Call, CallEventKind, CallFailure, CallOutcome, CallSettings, RunningCall};
 use shoal_protocol::{Method, Outcome, RawJson, Revision, RpcError, code};
 
 use crate::fake_worker::{FakeWorker, Script};
@@ -144,7 +144,10 @@ async fn rounds_are_limited() {
     let worker = FakeWorker::new("w1", "a", tools(&["ask"]))
         .on_call(|_, mut script| async move { script.result(ASK).await });
     let setting = configured(Config {
-        max_rounds: 3,
+        calls: CallSettings {
+            input_rounds: 3,
+            ..CallSettings::default()
+        },
         ..Config::default()
     });
     let worker = setting.add(worker);

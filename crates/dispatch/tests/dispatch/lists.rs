@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 use shoal_dispatch::Config;
-use shoal_ports::{CallOutcome, PoolCatalog};
+use shoal_ports::{CallOutcome, CatalogSettings, PoolCatalog};
 use shoal_protocol::{Method, RawJson, Revision, code};
 
 use crate::fake_worker::FakeWorker;
@@ -27,7 +27,10 @@ async fn all_names(setting: &Setting, revision: Revision) -> Vec<String> {
 #[tokio::test]
 async fn pages_hold_every_item_once_in_order() {
     let setting = configured(Config {
-        page_size: 2,
+        catalog: CatalogSettings {
+            page_size: 2,
+            ..CatalogSettings::default()
+        },
         ..Config::default()
     });
     setting.add(FakeWorker::new("b1", "b", tools(&["b1", "b2", "b3"])));
@@ -41,7 +44,10 @@ async fn pages_hold_every_item_once_in_order() {
 #[tokio::test]
 async fn a_cursor_of_another_list_or_of_nobody_is_refused() {
     let setting = configured(Config {
-        page_size: 1,
+        catalog: CatalogSettings {
+            page_size: 1,
+            ..CatalogSettings::default()
+        },
         ..Config::default()
     });
     setting.add(FakeWorker::new("a1", "a", tools(&["one", "two"])));

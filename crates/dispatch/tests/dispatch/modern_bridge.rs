@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use shoal_dispatch::Config;
-use shoal_ports::Call;
+use shoal_ports::{Call, CallSettings};
 use shoal_protocol::{Method, Revision, code};
 
 use crate::fake_worker::{FakeWorker, Script};
@@ -107,8 +107,11 @@ async fn a_state_is_good_only_for_its_principal_and_its_request() {
 #[tokio::test]
 async fn a_state_expires() {
     let setting = asking(Config {
-        parking_time: Duration::ZERO,
-        clock_skew: Duration::ZERO,
+        calls: CallSettings {
+            clock_skew: Duration::ZERO.into(),
+            input_timeout: Duration::ZERO.into(),
+            ..CallSettings::default()
+        },
         ..Config::default()
     });
     let (_, retry) = first_round(&setting, json!({})).await;
@@ -116,7 +119,10 @@ async fn a_state_expires() {
     assert!(error.message.contains("has expired"), "{error}");
     // The state has expired, but another node's clock may be behind.
     let setting = asking(Config {
-        parking_time: Duration::ZERO,
+        calls: CallSettings {
+            input_timeout: Duration::ZERO.into(),
+            ..CallSettings::default()
+        },
         ..Config::default()
     });
     let (_, retry) = first_round(&setting, json!({})).await;

@@ -3,7 +3,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use serde_json::{Value, json};
 use shoal_dispatch::Config;
-use shoal_ports::{Call, CallEventKind, CallFailure, CallOutcome};
+use shoal_ports::{Call, CallEventKind, CallFailure, CallOutcome, CallSettings};
 use shoal_protocol::{LogLevel, Method, code};
 use tokio::sync::mpsc;
 
@@ -319,8 +319,11 @@ async fn a_caller_that_leaves_cancels_a_running_call() {
 async fn the_parking_lot_is_bounded() {
     let (reasons, mut cancelled) = mpsc::unbounded_channel();
     let setting = configured(Config {
-        max_parked: 2,
-        max_parked_per_principal: 1,
+        calls: CallSettings {
+            waiting: 2,
+            waiting_per_principal: 1,
+            ..CallSettings::default()
+        },
         ..Config::default()
     });
     setting.add(waiting(reasons));

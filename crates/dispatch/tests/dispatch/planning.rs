@@ -6,8 +6,8 @@ use futures::poll;
 use serde_json::json;
 use shoal_dispatch::Config;
 use shoal_ports::{
-    Binding, CallFailure, CallOutcome, Dispatcher as _, Drawn, LedgerNumber, PoolCatalog,
-    Principal, Repeat, SessionId, SessionRef, WorkerId,
+    Binding, CallFailure, CallOutcome, CallSettings, Dispatcher as _, Drawn, LedgerNumber,
+    PoolCatalog, Principal, Repeat, SessionId, SessionRef, WorkerId,
 };
 use shoal_protocol::{Method, Request, RequestId};
 use tokio::time::Instant;
@@ -285,10 +285,13 @@ async fn a_bound_call_runs_once_and_only_in_the_pool_of_its_worker() {
 #[tokio::test(start_paused = true)]
 async fn a_drawn_worker_has_not_used_its_trial() {
     let config = Config {
-        circuit_failures: 1,
+        calls: CallSettings {
+            circuit_failures: 1,
+            ..CallSettings::default()
+        },
         ..Config::default()
     };
-    let reopens = config.circuit_open_max;
+    let reopens = config.calls.circuit_open_max.get();
     let setting = configured(config);
     let failing = worker("w1").refusing(CallFailure::NotExecuted {
         reason: "its server is broken".into(),

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use shoal_dispatch::Config;
 use shoal_policy::{PolicyConfig, RulesFile, RulesInForce};
 use shoal_ports::{
-    Call, CallFailure, CallOutcome, ClientInfo, Dispatcher as _, Grant, Memo, PoolCatalog,
+    Call, CallFailure, CallOutcome, CatalogSettings, ClientInfo, Dispatcher as _, Grant, Memo,
+    PoolCatalog,
 };
 use shoal_protocol::{Method, RawJson, Revision, RpcError, code};
 
@@ -41,8 +42,11 @@ fn config(rules: &str) -> Config {
         ..PolicyConfig::default()
     };
     Config {
+        catalog: CatalogSettings {
+            page_size: 2,
+            ..CatalogSettings::default()
+        },
         policies: RulesInForce::open(&policy).unwrap().map(Arc::new),
-        page_size: 2,
         ..Config::default()
     }
 }

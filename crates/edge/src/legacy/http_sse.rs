@@ -87,7 +87,7 @@ async fn open(visit: &Visit<'_>) -> Result<Response, RefusedMessage> {
         reconnect_after: edge.reconnect_after(),
         ended: false,
     };
-    let keep_alive = edge.config.timing.keep_alive;
+    let keep_alive = edge.config.streams.keep_alive.get();
     let held = (permit, edge.load.open(StreamKind::Session));
     Ok(sse::response(frames, keep_alive, held))
 }

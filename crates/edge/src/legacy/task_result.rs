@@ -33,14 +33,14 @@ pub(super) async fn serve(
     if watched.is_over() {
         return Ok(Delivered::Json(error_response(id, &no_such_task())));
     }
-    let timing = &visit.edge.config.timing;
-    let limit = timing.call_deadline;
+    let calls = &visit.edge.config.calls;
+    let limit = calls.timeout.get();
     let mut waiter = TaskResultWaiter {
         watched,
         id: id.clone(),
         capabilities,
         limit,
-        input: timing.input,
+        input: calls.input_timeout.get(),
         until: Instant::now() + limit,
         asked: HashSet::new(),
         due: VecDeque::new(),

@@ -50,7 +50,7 @@ impl<'a> Whole<'a> {
         handed: &HandedOverMessage,
     ) -> Result<Bytes, RefusedMessage> {
         let edge = self.visit.edge;
-        let deadline = Instant::now() + edge.config.timing.call_deadline;
+        let deadline = Instant::now() + edge.config.calls.timeout.get();
         let cut_off = edge.load.waits_end();
         let revoked = self.visit.until_revoked();
         let read = tokio::select! {

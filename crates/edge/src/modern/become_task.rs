@@ -58,7 +58,7 @@ impl Candidate {
         let edge = visit.edge;
         let caller = &call.caller;
         Box::new(Self {
-            due: Box::pin(sleep_until(Instant::now() + edge.config.tasks.after)),
+            due: Box::pin(sleep_until(Instant::now() + edge.config.tasks.after.get())),
             bound: None,
             origin: TaskOrigin {
                 gateway: Arc::clone(&edge.gateway),

@@ -38,7 +38,7 @@ pub(super) async fn serve(
     mut permit: RequestPermit,
 ) -> Response {
     let edge = visit.edge;
-    let timing = &edge.config.timing;
+    let streams = &edge.config.streams;
     let may_be_task = checked.tasks
         && request.method == Method::ToolsCall
         && edge.dispatcher.may_be_task(request.params.as_ref());
@@ -61,7 +61,7 @@ pub(super) async fn serve(
         },
         None => {
             let step = std::future::poll_fn(|cx| run.poll_step(cx));
-            timeout(timing.stream_after, step).await.ok()
+            timeout(streams.grace.get(), step).await.ok()
         }
     };
     let first = match first {
@@ -84,7 +84,7 @@ pub(super) async fn serve(
         ended: false,
     };
     let held = (permit, edge.load.open(StreamKind::Call));
-    sse::response(frames, timing.keep_alive, held)
+    sse::response(frames, streams.keep_alive.get(), held)
 }
 
 pub(super) fn caller(visit: &Visit<'_>, meta: &RequestMeta, checked: &CheckedMeta) -> Caller {
@@ -114,7 +114,7 @@ fn call(
         caller: Arc::new(caller),
         progress_token: meta.progress_token,
         log,
-        deadline: Instant::now() + edge.config.timing.call_deadline,
+        deadline: Instant::now() + edge.config.calls.timeout.get(),
         repeat: Repeat::Never,
         // Without its own traces, Shoal passes on the client's trace context.
         trace: visit.trace.clone().or_else(|| {

@@ -34,7 +34,7 @@ const fn supported_count() -> usize {
 pub(super) async fn answer(edge: &EdgeState, id: &RequestId) -> Result<Response, Refusal> {
     let settled = edge.dispatcher.settled_facts().await;
     let SettledFacts { facts, lacks } = settled.map_err(Refusal::NotReady)?;
-    let kept = edge.config.timing.discover_ttl;
+    let kept = edge.config.catalog.discover_ttl.get();
     // If pools may still join, the client caches the answer for a shorter time.
     let again = lacks.map_or(kept, |why| why.retry_after().unwrap_or_default());
     let ttl = kept.min(again).as_millis();

@@ -71,7 +71,11 @@ pub(super) async fn serve(
         ended: false,
     };
     let held = (permit, kept, edge.load.open(StreamKind::Subscription));
-    Ok(sse::response(frames, edge.config.timing.keep_alive, held))
+    Ok(sse::response(
+        frames,
+        edge.config.streams.keep_alive.get(),
+        held,
+    ))
 }
 
 struct ListenFrames {

@@ -85,12 +85,12 @@ impl SocketConnection {
     }
 
     async fn steps(&mut self) -> Result<Infallible, ConnectionEnd> {
-        let timing = self.client.edge.config.timing.clone();
-        let mut pings = interval(timing.keep_alive);
+        let config = &self.client.edge.config;
+        let mut pings = interval(config.streams.keep_alive.get());
+        let mut late = Box::pin(sleep(config.timing.body));
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         pings.reset();
         let mut sent_away: BoxFuture<'_, ()> = Box::pin(Arc::clone(&self.client).sent_away());
-        let mut late = Box::pin(sleep(timing.body));
         let mut ending: Option<BoxFuture<'_, ()>> = None;
         loop {
             let (opened, resumable) = (self.session.is_some(), self.client.resumable);

@@ -20,7 +20,7 @@ async fn server(wait: Duration) -> Server {
     Server::with(|config| {
         config.limits.body_bytes = LARGE;
         config.limits.bodies_in_flight_bytes = LIMIT;
-        config.timing.stream_after = PATIENT;
+        config.streams.grace = PATIENT.into();
         config.timing.body_room = wait;
     })
     .await

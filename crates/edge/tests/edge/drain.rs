@@ -133,7 +133,7 @@ async fn only_a_call_that_is_safe_to_repeat_is_not_executed_when_its_answer_is_c
 #[tokio::test]
 async fn a_call_that_ends_soon_is_answered_before_its_client_is_sent_away() {
     let hour = Duration::from_secs(3600);
-    let server = Server::with(|config| config.timing.reconnect_after = hour).await;
+    let server = Server::with(|config| config.streams.retry = hour.into()).await;
     server.drain.cancel();
     let call = rpc("tools/call", &json!({}));
     let mut posted = Events::of(server.legacy(&call).send().await.unwrap());

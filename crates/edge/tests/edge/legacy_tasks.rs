@@ -253,7 +253,7 @@ async fn an_answer_goes_to_the_owner_of_its_task() {
 #[tokio::test]
 async fn a_client_has_more_time_while_the_task_asks() {
     let limit = std::time::Duration::from_secs(1);
-    let server = Server::with(|config| config.timing.call_deadline = limit).await;
+    let server = Server::with(|config| config.calls.timeout = limit.into()).await;
     server.gateway.is_now(asking());
     let mut waiting = send(&server, "tasks/result", json!({"taskId": TASK})).await;
     assert_eq!(message(&mut waiting).await, question());
@@ -295,7 +295,7 @@ async fn who_waits_is_sent_away_when_the_node_ends() {
 #[tokio::test]
 async fn no_wait_is_longer_than_a_call() {
     let limit = std::time::Duration::from_millis(400);
-    let server = Server::with(|config| config.timing.call_deadline = limit).await;
+    let server = Server::with(|config| config.calls.timeout = limit.into()).await;
     let waiting = send(&server, "tasks/result", json!({"taskId": TASK})).await;
     let text = waiting.text().await.unwrap();
     assert!(text.contains("50400"), "{text}");

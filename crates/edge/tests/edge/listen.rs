@@ -133,7 +133,8 @@ async fn a_drain_ends_the_stream_with_its_result() {
 
 #[tokio::test]
 async fn a_silent_stream_is_kept_alive() {
-    let server = Server::with(|config| config.timing.keep_alive = Duration::from_millis(20)).await;
+    let server =
+        Server::with(|config| config.streams.keep_alive = Duration::from_millis(20).into()).await;
     let (mut events, _) = listen(&server, json!({})).await;
     assert_eq!(events.block().await.unwrap(), ":");
 }

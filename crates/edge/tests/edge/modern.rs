@@ -87,8 +87,8 @@ async fn a_notification_makes_the_answer_a_stream() {
 #[tokio::test]
 async fn a_silent_call_becomes_a_stream_that_is_kept_alive() {
     let server = Server::with(|config| {
-        config.timing.stream_after = Duration::from_millis(10);
-        config.timing.keep_alive = Duration::from_millis(20);
+        config.streams.grace = Duration::from_millis(10).into();
+        config.streams.keep_alive = Duration::from_millis(20).into();
     })
     .await;
     let mut events = Events::of(server.tool("played").send().await.unwrap());
@@ -125,7 +125,7 @@ async fn closing_the_stream_cancels_the_call() {
 
 #[tokio::test]
 async fn leaving_before_the_first_byte_cancels_the_call() {
-    let server = Server::with(|config| config.timing.stream_after = Duration::from_secs(60)).await;
+    let server = Server::with(|config| config.streams.grace = Duration::from_secs(60).into()).await;
     let sent = tokio::spawn(server.tool("played").send());
     let _call = server.dispatcher.call().await;
     sent.abort();

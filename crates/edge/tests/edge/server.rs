@@ -62,7 +62,7 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let mut config = EdgeConfig::for_address(address);
-        config.timing.stream_after = Duration::from_millis(100);
+        config.streams.grace = Duration::from_millis(100).into();
         set(&mut config);
         let (gateway, dispatcher) = (FakeGateway::new(), FakeDispatcher::new());
         let edge = Edge {

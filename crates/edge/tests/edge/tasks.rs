@@ -34,7 +34,7 @@ async fn json_of(request: RequestBuilder) -> (StatusCode, Value) {
 }
 
 async fn hurried() -> Server {
-    Server::with(|config| config.tasks.after = Duration::from_millis(10)).await
+    Server::with(|config| config.tasks.after = Duration::from_millis(10).into()).await
 }
 
 fn tool(name: &str) -> Value {

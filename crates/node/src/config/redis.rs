@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use shoal_ports::settings;
 use shoal_store_redis::{Password, RedisConfig, SentinelConfig, TlsConfig};
 
-use super::{Period, SecretSource, Streams};
+use super::{Period, SecretSource, StreamSettings};
 
 settings! {
     /// Connections to Redis, whose address is `node.store`.
@@ -70,13 +70,11 @@ settings! {
 
 impl Redis {
     /// Creates the store's configuration.
-    pub fn store(&self, store: &StoreAddress, streams: &Streams) -> RedisConfig {
+    pub fn store(&self, store: &StoreAddress, streams: &StreamSettings) -> RedisConfig {
         RedisConfig {
             url: store.expose().to_owned(),
             key_prefix: self.prefix.clone(),
-            events_per_stream: streams.events_per_stream,
-            bytes_per_session: streams.bytes_per_session,
-            retention: streams.retention.get(),
+            streams: streams.clone(),
             response_timeout: self.response_timeout.get(),
             connect_timeout: self.connect_timeout.get(),
             max_in_flight: self.commands,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use shoal_dispatch::{Config, Dispatch, PoolConfig, ScaleToZero};
 use shoal_ports::contract::Intercepted;
-use shoal_ports::memory::{MemoryLimits, MemoryStore};
-use shoal_ports::{Membership, PoolCatalog, StoreError};
+use shoal_ports::memory::MemoryStore;
+use shoal_ports::{Membership, PoolCatalog, StoreError, StreamSettings};
 use shoal_rpc::encode_catalog;
 use tokio::time::sleep;
 use tracing::span::{Attributes, Id, Record};
@@ -48,7 +48,7 @@ impl Subscriber for Warnings {
 }
 
 fn memory() -> Arc<dyn Membership> {
-    let store = MemoryStore::new(MemoryLimits::default());
+    let store = MemoryStore::new(StreamSettings::default());
     store.into_store().membership
 }
 

@@ -1,7 +1,6 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use bytes::Bytes;
 use dashmap::DashMap;
@@ -11,29 +10,12 @@ use tokio::time::Instant;
 
 use crate::{
     CallProgress, DeliveryId, Epoch, JournaledCall, NodeId, NodeInfo, Principal, SessionId,
-    StoreError, settings,
+    StoreError, StreamSettings,
 };
-
-settings! {
-    /// Limits of the embedded store.
-    #[derive(Clone, Debug)]
-    pub struct MemoryLimits {
-        /// Maximum events of a stream. Beyond it, the store drops the oldest events.
-        pub events_per_stream: usize = 10_000,
-        /// Maximum bytes of a session's events. Beyond it, the store drops the session's oldest finished streams, and
-        /// then refuses appends.
-        pub bytes_per_session: usize = 16 << 20,
-        /// Maximum bytes of the events of all sessions. Beyond it, the store refuses appends.
-        pub bytes: usize = 1 << 30,
-        /// Minimum time to keep a finished stream, and the events of the standalone stream, so that clients can resume.
-        /// The stream of a running call keeps all events within the other limits.
-        pub retention: Duration = Duration::from_secs(60),
-    }
-}
 
 /// The data of the embedded store. Each session has a lock, which is held for one step.
 pub(super) struct MemoryData {
-    pub(super) limits: MemoryLimits,
+    pub(super) streams: StreamSettings,
     pub(super) sessions: DashMap<SessionId, Arc<Mutex<SessionData>>>,
     pub(super) leases: DashMap<NodeId, Lease>,
     pub(super) nodes: DashMap<NodeId, (NodeInfo, Instant)>,
@@ -131,9 +113,9 @@ impl StreamData {
 }
 
 impl MemoryData {
-    pub(super) fn new(limits: MemoryLimits) -> Self {
+    pub(super) fn new(streams: StreamSettings) -> Self {
         Self {
-            limits,
+            streams,
             sessions: DashMap::new(),
             leases: DashMap::new(),
             nodes: DashMap::new(),
@@ -195,15 +177,15 @@ impl MemoryData {
         more: usize,
         ends: bool,
     ) -> Result<(), StoreError> {
-        if data.bytes + more > self.limits.bytes_per_session {
+        if data.bytes + more > self.streams.bytes_per_session {
             self.drop_finished(data);
         }
-        if data.bytes + more > self.limits.bytes_per_session {
+        if data.bytes + more > self.streams.bytes_per_session {
             return Err(StoreError::Full(
                 "the session's streams hold as many bytes as they may",
             ));
         }
-        if !ends && self.event_bytes() + more > self.limits.bytes {
+        if !ends && self.event_bytes() + more > self.streams.bytes {
             return Err(StoreError::Full(
                 "the event log holds as many bytes as it may",
             ));
@@ -219,7 +201,7 @@ impl MemoryData {
     }
 
     pub(super) fn check_room(&self) -> Result<(), StoreError> {
-        if self.event_bytes() >= self.limits.bytes {
+        if self.event_bytes() >= self.streams.bytes {
             return Err(StoreError::Full(
                 "the event log holds as many bytes as it may",
             ));
@@ -232,7 +214,7 @@ impl MemoryData {
     }
 
     pub(super) fn drop_expired_streams(&self, data: &mut SessionData, now: Instant) {
-        let retention = self.limits.retention;
+        let retention = self.streams.retention.get();
         self.drop_streams(data, |stream| {
             stream
                 .finished

@@ -53,7 +53,7 @@ impl MemoryData {
         entry.events.extend(events);
         let oldest = entry
             .last()
-            .saturating_sub(self.limits.events_per_stream as u64);
+            .saturating_sub(self.streams.events_per_stream as u64);
         let trimmed = entry.trim(oldest);
         if let Some(progress) = progress {
             entry.note(progress);

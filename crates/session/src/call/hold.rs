@@ -112,7 +112,7 @@ impl CallDriver {
             }
             CallOutcome::Failed(_) => 0,
         };
-        !in_flight.runs_once() || bytes <= self.config.hold_bytes
+        !in_flight.runs_once() || bytes <= self.config.streams.hold_bytes
     }
 
     /// Handles a worker's failure to start the call. For a run-once call it checks the log first, because another

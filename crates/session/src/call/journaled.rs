@@ -309,7 +309,7 @@ impl CallDriver {
                 return begun;
             }
             let patience = match doubtful || waiting.runs {
-                true => self.config.store_patience,
+                true => self.config.streams.store_patience.get(),
                 false => self.config.begin_patience,
             };
             if began.elapsed() >= patience || live.is_lost() {
@@ -424,7 +424,7 @@ impl CallDriver {
     ) -> Option<Binding> {
         let refused = in_flight.plan.call.binding.take();
         tried.extend(refused.map(|binding| binding.worker));
-        let may_try = !tried.is_empty() && tried.len() < self.config.start_attempts;
+        let may_try = !tried.is_empty() && tried.len() < self.config.calls.attempts;
         may_try.then(|| self.dispatcher.replan(&in_flight.plan, tried))?
     }
 

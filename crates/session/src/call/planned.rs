@@ -37,7 +37,7 @@ impl CallDriver {
             params,
             caller: live.granted.with(caller, to),
             log,
-            deadline: Instant::now() + self.config.call_timeout,
+            deadline: Instant::now() + self.config.calls.timeout.get(),
             repeat: Repeat::Never,
             trace: to.trace.clone().or_else(|| trace_of(&meta)),
             progress_token: meta.progress_token,
@@ -98,14 +98,14 @@ impl CallDriver {
     fn planned(&self, in_flight: &mut InFlight) {
         let plan = &in_flight.plan;
         if !plan.runs_once() {
-            in_flight.hold = self.config.grace;
+            in_flight.hold = self.config.streams.grace.get();
             return;
         }
         in_flight.slot.run_once();
         // An unbound call is journaled first, because a repeated delivery could not name the worker that has it.
         if in_flight.came_bound && plan.call.may_start != MayStart::IfApproved {
             let own = plan.route.as_ref().and_then(|route| route.hold);
-            in_flight.hold = own.unwrap_or(self.config.hold);
+            in_flight.hold = own.unwrap_or(self.config.streams.hold.get());
         }
     }
 

@@ -41,7 +41,7 @@ impl CallDriver {
                 }
             };
             let mut due = Vec::new();
-            let mut gathering = Gathering::begin(self.config.reader_buffer);
+            let mut gathering = Gathering::begin(self.config.streams.buffer);
             let mut taken = false;
             let outcome = loop {
                 let Some(CallEvent { sequence, kind }) = event else {

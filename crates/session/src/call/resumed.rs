@@ -39,7 +39,7 @@ impl CallDriver {
             slot,
         } = taken_over;
         let (entry, seen) = (journaled.entry, journaled.seen);
-        let longest = self.config.call_timeout;
+        let longest = self.config.calls.timeout.get();
         let call = match start::read(&entry.start, entry.call, caller, longest) {
             Ok(call) => Call {
                 binding: entry.worker.map(|worker| Binding {

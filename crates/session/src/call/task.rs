@@ -86,14 +86,14 @@ impl CallDriver {
         let live = &in_flight.live;
         let mut end = end_of(outcome);
         if let TaskEnd::Completed(result) = &end {
-            if result.len() > self.config.task_result_bytes {
+            if result.len() > self.config.tasks.result_bytes {
                 end = not_kept("it exceeds the limit on a task's result");
             } else if let Err(full) = live.share.check() {
                 end = not_kept(&full.to_string());
             }
         }
         live.note(Input::TaskEnded(end, unix_millis()));
-        let until = Instant::now() + self.config.store_patience;
+        let until = Instant::now() + self.config.streams.store_patience.get();
         let mut pause = AGAIN;
         loop {
             match live.write_record(RecordStep::Save).await {

@@ -115,7 +115,7 @@ impl Node {
     pub(super) fn being_moved(&self) -> GatewayError {
         GatewayError::Unavailable {
             reason: "the session is being moved to another node".to_owned(),
-            retry_after: self.config.retry_after,
+            retry_after: self.config.calls.retry_after.get(),
         }
     }
 

@@ -93,16 +93,16 @@ impl Node {
             subscriptions: self.config.limits.subscriptions_per_session,
             subscription_bytes: self.config.limits.subscription_bytes_per_session,
             kept: KeptLimits {
-                value: self.config.state_value_bytes,
-                total: self.config.state_bytes,
-                keys: self.config.state_keys,
+                value: self.config.session.state_value_bytes,
+                total: self.config.session.state_bytes,
+                keys: self.config.session.state_keys,
             },
-            offers_tasks: self.config.tasks,
+            offers_tasks: self.config.tasks.enabled,
             task: TaskTimes {
-                ttl: millis(self.config.task_ttl),
-                poll_interval: millis(self.config.task_poll_interval),
+                ttl: millis(self.config.tasks.ttl.get()),
+                poll_interval: millis(self.config.tasks.poll_interval.get()),
             },
-            retry_after: self.config.retry_after,
+            retry_after: self.config.calls.retry_after.get(),
         }
     }
 

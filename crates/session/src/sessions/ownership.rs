@@ -233,7 +233,7 @@ impl Node {
             Ok(Err(error)) if live.transport == SessionTransport::Task => Err(error),
             Err(_) if live.transport == SessionTransport::Task => Err(GatewayError::Unavailable {
                 reason: "the store does not name the task's owner".to_owned(),
-                retry_after: self.config.retry_after,
+                retry_after: self.config.calls.retry_after.get(),
             }),
             _ => Ok(()),
         }

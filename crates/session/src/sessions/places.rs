@@ -40,7 +40,7 @@ impl Places {
     }
 
     fn take_within(&self, principal: &Principal, own: usize) -> Result<SessionPlace, GatewayError> {
-        let retry_after = self.config.retry_after;
+        let retry_after = self.config.calls.retry_after.get();
         let limit = self.config.limits.sessions_per_node;
         let taken = self.taken.take_one(principal, limit as u64, own as u64);
         taken.map(SessionPlace).map_err(|exceeded| match exceeded {

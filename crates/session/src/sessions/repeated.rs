@@ -57,7 +57,7 @@ impl Node {
         }
         let live = self.find(to).await?;
         let single = Self::is_single_stream(&live);
-        let until = Instant::now() + self.config.call_timeout;
+        let until = Instant::now() + self.config.calls.timeout.get();
         loop {
             let found = match post.is_bound() {
                 true => live.streams.delivered(post.delivery),
@@ -109,7 +109,7 @@ impl Node {
         let failure = match runs_once {
             true => CallFailure::outcome_unknown("the request was delivered before and still runs"),
             false => CallFailure::DeadlineExceeded {
-                limit: self.config.call_timeout,
+                limit: self.config.calls.timeout.get(),
             },
         };
         let error = failure.to_rpc();

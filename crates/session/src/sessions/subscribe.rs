@@ -60,7 +60,7 @@ impl Node {
     ) -> Option<Result<(), RpcError>> {
         // Added before the backend subscribes, so as not to miss an update.
         self.subscribers.add(uri, &live.id);
-        let limit = self.config.call_timeout;
+        let limit = self.config.calls.timeout.get();
         let granted = tokio::select! {
             granted = self.driver.dispatcher.subscribe(caller, uri) => Some(granted),
             () = live.until_over() => None,

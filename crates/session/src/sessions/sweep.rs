@@ -18,7 +18,7 @@ use crate::here::in_task;
 use crate::live::LiveSession;
 
 pub(super) async fn sweep(node: Arc<Node>, stop: CancellationToken) {
-    let mut every = tokio::time::interval(node.config.sweep_every);
+    let mut every = tokio::time::interval(node.config.session.sweep_every.get());
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
@@ -36,7 +36,7 @@ impl Node {
             .for_each_concurrent(AT_ONCE, |live| self.look_after(live))
             .await;
         let expired = self.table.of_passive(|session, passive| {
-            if self.unused_for(passive.last_used) >= self.config.retention {
+            if self.unused_for(passive.last_used) >= self.config.streams.retention.get() {
                 passive.share.set_log(0);
             }
             self.has_expired(passive).then(|| session.clone())
@@ -55,7 +55,7 @@ impl Node {
 
     fn is_unused(&self, live: &LiveSession) -> bool {
         let unused = self.unused_for(live.last_used.load(Ordering::Relaxed));
-        unused >= self.config.passivate_after && live.is_idle()
+        unused >= self.config.session.passivate_after.get() && live.is_idle()
     }
 
     fn has_expired(&self, passive: &Passive) -> bool {
@@ -73,7 +73,7 @@ impl Node {
             }
         }
         let unused = self.unused_for(live.last_used.load(Ordering::Relaxed));
-        if unused >= self.config.retention && live.streams.is_quiet() {
+        if unused >= self.config.streams.retention.get() && live.streams.is_quiet() {
             live.share.set_log(0);
         }
         // Without requests, a stream or a long call may use the session and store nothing.

@@ -142,7 +142,7 @@ impl Reader {
     /// Returns whether the log has no more events for this reader.
     async fn read_log(&mut self, events: usize) -> Result<bool, ReaderGone> {
         let streams = self.streams.clone();
-        let limit = streams.config.reader_buffer.min(events);
+        let limit = streams.config.streams.buffer.min(events);
         let page = streams.read_surely(self.cursor, limit).await;
         match (page, &self.tail) {
             // The log lost or trimmed the next events.
@@ -210,7 +210,7 @@ impl Reader {
             }
             self.sender.send(item).await
         };
-        match timeout(self.streams.config.reader_stall, sending).await {
+        match timeout(self.streams.config.streams.stall.get(), sending).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(NobodyReceives)) => Err(ReaderGone),
             Err(_) => {

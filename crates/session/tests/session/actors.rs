@@ -3,7 +3,8 @@ use std::time::Duration;
 
 use futures::poll;
 use shoal_ports::{
-    AskId, CallEventKind, GatewayError, NodeLimits, SessionGateway as _, StateRequest,
+    AskId, CallEventKind, GatewayError, NodeLimits, SessionGateway as _, SessionSettings,
+    StateRequest,
 };
 use shoal_protocol::{Outcome, RawJson};
 use shoal_session::SessionConfig;
@@ -94,8 +95,11 @@ async fn thousands_of_changes_from_many_sides_are_each_done_once_and_in_order() 
     const SIDES: u64 = 8;
     const ROUNDS: u64 = 200;
     let bench = Arc::new(Bench::new(SessionConfig {
-        passivate_after: Duration::ZERO,
-        sweep_every: Duration::from_millis(1),
+        session: SessionSettings {
+            passivate_after: Duration::ZERO.into(),
+            sweep_every: Duration::from_millis(1).into(),
+            ..SessionSettings::default()
+        },
         ..SessionConfig::default()
     }));
     let alice = bench.open("alice", "2025-11-25").await;

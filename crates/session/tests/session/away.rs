@@ -1,7 +1,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use shoal_ports::{Delivered, Epoch, SessionGateway, StoreError};
+use shoal_ports::{Delivered, Epoch, SessionGateway, StoreError, StreamSettings};
 use shoal_session::SessionConfig;
 
 use crate::support::flaky::{away, flaky};
@@ -9,7 +9,10 @@ use crate::support::{call, post, read_all, within};
 
 async fn what_runs_waits(says: StoreError) {
     let config = SessionConfig {
-        grace: Duration::ZERO,
+        streams: StreamSettings {
+            grace: Duration::ZERO.into(),
+            ..StreamSettings::default()
+        },
         begin_patience: Duration::ZERO,
         ..SessionConfig::default()
     };

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use shoal_ports::{EventStream, SessionGateway as _, SessionRef};
+use shoal_ports::{EventStream, SessionGateway as _, SessionRef, StreamSettings};
 use shoal_session::SessionConfig;
 
 use crate::support::counted::Counted;
@@ -64,7 +64,10 @@ async fn a_burst_reaches_the_client_as_the_same_events_in_fewer_appends() {
 async fn no_append_is_of_more_events_than_a_reader_may_be_behind() {
     let counted = Counted::new();
     let config = SessionConfig {
-        reader_buffer: 3,
+        streams: StreamSettings {
+            buffer: 3,
+            ..StreamSettings::default()
+        },
         ..SessionConfig::default()
     };
     let bench = Bench::on(counted.store(), config);

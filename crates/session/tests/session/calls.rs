@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use shoal_ports::{
     AskId, CallEventKind, Delivered, Epoch, GatewayError, NodeLimits, SessionGateway,
+    StreamSettings,
 };
 use shoal_protocol::{Method, Outcome};
 use shoal_session::SessionConfig;
@@ -86,7 +87,10 @@ async fn a_journaled_call_is_primed_and_resumes_from_anywhere() {
 #[tokio::test]
 async fn a_resume_while_the_call_runs_merges_history_and_live() {
     let bench = Bench::new(SessionConfig {
-        tail_events: 4,
+        streams: StreamSettings {
+            tail_events: 4,
+            ..StreamSettings::default()
+        },
         ..SessionConfig::default()
     });
     let alice = bench.open("alice", "2025-11-25").await;
@@ -118,7 +122,10 @@ async fn a_resume_while_the_call_runs_merges_history_and_live() {
 #[tokio::test]
 async fn a_repeatable_call_becomes_a_stream_when_it_speaks_or_takes_long() {
     let config = SessionConfig {
-        grace: Duration::from_millis(50),
+        streams: StreamSettings {
+            grace: Duration::from_millis(50).into(),
+            ..StreamSettings::default()
+        },
         ..SessionConfig::default()
     };
     let bench = Bench::new(config);
@@ -259,8 +266,11 @@ async fn a_tool_can_have_its_stream_polled() {
 #[tokio::test]
 async fn a_reader_that_does_not_read_is_cut_and_loses_nothing() {
     let bench = Bench::new(SessionConfig {
-        reader_buffer: 2,
-        reader_stall: Duration::from_millis(50),
+        streams: StreamSettings {
+            buffer: 2,
+            stall: Duration::from_millis(50).into(),
+            ..StreamSettings::default()
+        },
         ..SessionConfig::default()
     });
     let alice = bench.open("alice", "2025-11-25").await;

@@ -3,7 +3,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use shoal_ports::{
     AskId, CallEventKind, Delivered, NodeId, NodeLimits, Post, ResourceUpdated,
-    SessionGateway as _, SessionRef,
+    SessionGateway as _, SessionRef, StreamSettings,
 };
 use shoal_protocol::{EventId, Message, Method, RawJson, StreamId};
 use shoal_session::SessionConfig;
@@ -432,10 +432,13 @@ async fn a_listener_that_hangs_up_takes_no_news_along() {
 #[tokio::test(start_paused = true)]
 async fn who_asks_again_is_answered_when_no_call_may_take_longer() {
     let config = SessionConfig {
-        grace: Duration::from_secs(1_000),
+        streams: StreamSettings {
+            grace: Duration::from_secs(1_000).into(),
+            ..StreamSettings::default()
+        },
         ..SessionConfig::default()
     };
-    let limit = config.call_timeout;
+    let limit = config.calls.timeout.get();
     let bench = bench(config);
     let to = bench.open("alice", "2025-11-25").await;
     let first = post(&call(1, "slow"));

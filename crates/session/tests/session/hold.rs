@@ -4,7 +4,7 @@ use std::time::Duration;
 use shoal_ports::{
     AskId, CallEventKind, CallFailure, CallId, CallOutcome, Delivered, Epoch, EventStream,
     GatewayError, JournaledCall, NodeId, NodeLimits, Post, SessionGateway as _, SessionRef,
-    StateRequest, StoreError, WorkerId,
+    StateRequest, StoreError, StreamSettings, WorkerId,
 };
 use shoal_protocol::{Outcome, RawJson};
 use shoal_session::{SessionConfig, Sessions};
@@ -17,7 +17,10 @@ const LONG: Duration = Duration::from_secs(600);
 
 fn held_for(hold: Duration) -> SessionConfig {
     SessionConfig {
-        hold,
+        streams: StreamSettings {
+            hold: hold.into(),
+            ..StreamSettings::default()
+        },
         ..SessionConfig::default()
     }
 }

@@ -1,14 +1,17 @@
 use std::time::Duration;
 
-use shoal_ports::{GatewayError, SessionGateway as _, SessionId, mark_of};
+use shoal_ports::{GatewayError, SessionGateway as _, SessionId, SessionSettings, mark_of};
 use shoal_session::SessionConfig;
 
 use crate::support::{Bench, call, post, read_all, within};
 
 fn quick() -> SessionConfig {
     SessionConfig {
-        passivate_after: Duration::from_millis(40),
-        sweep_every: Duration::from_millis(10),
+        session: SessionSettings {
+            passivate_after: Duration::from_millis(40).into(),
+            sweep_every: Duration::from_millis(10).into(),
+            ..SessionSettings::default()
+        },
         ..SessionConfig::default()
     }
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use shoal_ports::{
     AskId, CallEventKind, Delivered, EventStream, GatewayError, NodeId, SessionGateway, SessionRef,
-    StateRequest, Store,
+    SessionSettings, StateRequest, Store,
 };
 use shoal_protocol::{Outcome, RawJson};
 use shoal_session::{SessionConfig, Sessions};
@@ -231,8 +231,11 @@ async fn a_store_that_is_away_for_a_moment_is_waited_for() {
 #[tokio::test]
 async fn sleeping_sessions_and_those_handed_over_keep_it() {
     let config = SessionConfig {
-        passivate_after: Duration::ZERO,
-        sweep_every: Duration::from_millis(5),
+        session: SessionSettings {
+            passivate_after: Duration::ZERO.into(),
+            sweep_every: Duration::from_millis(5).into(),
+            ..SessionSettings::default()
+        },
         ..SessionConfig::default()
     };
     let bench = Bench::new(config);

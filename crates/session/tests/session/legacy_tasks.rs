@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use shoal_ports::{
     AskId, CallEventKind, CallFailure, CallOutcome, Delivered, GatewayError, NodeId, NodeLimits,
     Post, Principal, SessionGateway, SessionId, SessionRef, SessionTransport, TaskAnswer,
-    TaskRequest,
+    TaskRequest, TaskSettings,
 };
 use shoal_protocol::task::{Task, TaskEnd, TaskState};
 use shoal_protocol::{Body, Message, Method, Outcome, RawJson, RpcError};
@@ -82,7 +82,10 @@ async fn tasks_are_declared_where_a_revision_has_them_and_answers_have_connectio
     let single = SessionTransport::SingleStream;
     assert_eq!(declared(&on, "2025-11-25", single).await, None);
     let off = Bench::new(SessionConfig {
-        tasks: false,
+        tasks: TaskSettings {
+            enabled: false,
+            ..TaskSettings::default()
+        },
         ..SessionConfig::default()
     });
     assert_eq!(declared(&off, "2025-11-25", streamable).await, None);
@@ -132,7 +135,10 @@ async fn what_the_tool_and_the_client_say_of_tasks_must_fit() {
 async fn an_earlier_revision_and_a_node_without_tasks_run_the_call_as_any_other() {
     for (version, tasks) in [("2025-06-18", true), ("2025-11-25", false)] {
         let bench = Bench::new(SessionConfig {
-            tasks,
+            tasks: TaskSettings {
+                enabled: tasks,
+                ..TaskSettings::default()
+            },
             ..SessionConfig::default()
         });
         let session = bench.open("alice", version).await;

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use shoal_ports::{
     Delivered, EventStream, GatewayError, NodeLimits, OpenSession, Principal, ResourceUpdated,
-    SessionGateway, SessionRef, SessionTransport,
+    SessionGateway, SessionRef, SessionSettings, SessionTransport,
 };
 use shoal_protocol::RawJson;
 use shoal_session::SessionConfig;
@@ -12,8 +12,11 @@ use crate::support::{Bench, Fate, call, post, read, read_all, within};
 
 fn quick() -> SessionConfig {
     SessionConfig {
-        passivate_after: Duration::from_millis(40),
-        sweep_every: Duration::from_millis(10),
+        session: SessionSettings {
+            passivate_after: Duration::from_millis(40).into(),
+            sweep_every: Duration::from_millis(10).into(),
+            ..SessionSettings::default()
+        },
         ..SessionConfig::default()
     }
 }
@@ -119,7 +122,10 @@ async fn a_finished_stream_can_be_resumed_after_the_session_slept() {
 #[tokio::test]
 async fn a_session_that_nobody_uses_ends() {
     let bench = Bench::new(SessionConfig {
-        idle: Duration::from_millis(120),
+        session: SessionSettings {
+            idle: Duration::from_millis(120).into(),
+            ..SessionSettings::default()
+        },
         ..quick()
     });
     let alice = bench.open("alice", "2025-11-25").await;
@@ -441,7 +447,7 @@ async fn draining_tells_streams_when_to_come_back_and_loses_nothing() {
     let end = read_all(&mut standalone).await;
     assert!(
         end.retry
-            .is_some_and(|retry| retry >= SessionConfig::default().retry),
+            .is_some_and(|retry| retry >= SessionConfig::default().streams.retry.get()),
         "{end:?}"
     );
     assert_eq!(bench.sessions.status().in_flight, 1);
@@ -489,7 +495,10 @@ async fn a_refused_subscription_leaves_nothing_behind() {
 async fn a_session_stays_while_an_answer_waits_for_the_store() {
     let counted = Counted::new();
     let config = SessionConfig {
-        passivate_after: Duration::from_secs(1),
+        session: SessionSettings {
+            passivate_after: Duration::from_secs(1).into(),
+            ..SessionSettings::default()
+        },
         ..SessionConfig::default()
     };
     let bench = Bench::on(counted.store(), config);

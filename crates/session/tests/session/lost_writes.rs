@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use shoal_ports::memory::{MemoryLimits, MemoryStore};
+use shoal_ports::memory::MemoryStore;
 use shoal_ports::{
     Append, Appended, Delivered, Epoch, EventLog, Journal, LogError, NodeId, OpenSession,
     OpenStream, SessionGateway as _, SessionId, SessionRef, SessionTransport, Store, StoreError,
+    StreamSettings,
 };
 use shoal_session::SessionConfig;
 
@@ -57,7 +58,7 @@ impl JournalOver for Lossy {
 }
 
 fn lossy(config: SessionConfig) -> (Bench, Arc<Lossy>) {
-    let store = MemoryStore::new(MemoryLimits::default()).into_store();
+    let store = MemoryStore::new(StreamSettings::default()).into_store();
     let lossy = Arc::new(Lossy {
         store: store.clone(),
         says: Mutex::default(),

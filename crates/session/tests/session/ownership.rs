@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use shoal_ports::{
     AskId, CallEventKind, Delivered, Epoch, EventStream, GatewayError, NodeId, SessionGateway,
-    SessionId, SessionRef, Store,
+    SessionId, SessionRef, SessionSettings, Store,
 };
 use shoal_protocol::{Method, Outcome, RawJson};
 use shoal_session::{SessionConfig, Sessions};
@@ -322,8 +322,11 @@ async fn handing_over_moves_everything_without_waiting_for_a_lease() {
 #[tokio::test]
 async fn a_sleeping_session_stays_with_its_node_until_that_is_gone() {
     let config = SessionConfig {
-        passivate_after: Duration::ZERO,
-        sweep_every: Duration::from_millis(5),
+        session: SessionSettings {
+            passivate_after: Duration::ZERO.into(),
+            sweep_every: Duration::from_millis(5).into(),
+            ..SessionSettings::default()
+        },
         ..SessionConfig::default()
     };
     let bench = Bench::new(config);
@@ -377,8 +380,11 @@ async fn a_stranger_cannot_make_a_session_move() {
 #[tokio::test]
 async fn a_sleeping_session_is_handed_over_when_it_is_asked_for() {
     let config = SessionConfig {
-        passivate_after: Duration::ZERO,
-        sweep_every: Duration::from_millis(5),
+        session: SessionSettings {
+            passivate_after: Duration::ZERO.into(),
+            sweep_every: Duration::from_millis(5).into(),
+            ..SessionSettings::default()
+        },
         ..SessionConfig::default()
     };
     let bench = Bench::new(config);

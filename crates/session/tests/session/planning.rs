@@ -2,10 +2,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
 use async_trait::async_trait;
-use shoal_ports::memory::{MemoryLimits, MemoryStore};
+use shoal_ports::memory::MemoryStore;
 use shoal_ports::{
     Append, Appended, Delivered, Epoch, EventLog, EventStream, GatewayError, LogError, OpenSession,
-    Post, SessionGateway as _, SessionId, SessionRef, SessionTransport, WorkerId,
+    Post, SessionGateway as _, SessionId, SessionRef, SessionTransport, StreamSettings, WorkerId,
 };
 use shoal_protocol::{EventId, StreamId};
 use shoal_session::SessionConfig;
@@ -261,9 +261,9 @@ async fn a_repetition_over_one_stream_is_begun_and_answered_once() {
 
 #[tokio::test]
 async fn what_one_stream_does_not_know_any_more_is_not_begun_again() {
-    let limits = MemoryLimits {
+    let limits = StreamSettings {
         events_per_stream: 4,
-        ..MemoryLimits::default()
+        ..StreamSettings::default()
     };
     let bench = Bench::on(
         MemoryStore::new(limits).into_store(),
@@ -314,7 +314,7 @@ impl EventLogOver for SlowLog {
 
 #[tokio::test]
 async fn a_call_whose_answer_is_on_its_way_to_the_one_stream_is_not_begun_again() {
-    let mut store = MemoryStore::new(MemoryLimits::default()).into_store();
+    let mut store = MemoryStore::new(StreamSettings::default()).into_store();
     let log = Arc::new(SlowLog {
         inner: store.log.clone(),
         holds: watch::Sender::new(false),

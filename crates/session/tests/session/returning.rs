@@ -3,7 +3,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use shoal_ports::{GatewayError, SessionGateway as _, SessionRef};
+use shoal_ports::{GatewayError, SessionGateway as _, SessionRef, SessionSettings};
 use shoal_session::SessionConfig;
 use tokio::time::sleep;
 
@@ -14,8 +14,11 @@ const IDLE: Duration = Duration::from_millis(400);
 
 fn quick() -> SessionConfig {
     SessionConfig {
-        passivate_after: Duration::from_millis(20),
-        sweep_every: Duration::from_millis(10),
+        session: SessionSettings {
+            passivate_after: Duration::from_millis(20).into(),
+            sweep_every: Duration::from_millis(10).into(),
+            ..SessionSettings::default()
+        },
         ..SessionConfig::default()
     }
 }
@@ -88,7 +91,10 @@ async fn expect_kept(bench: &Bench, to: &SessionRef, used: Instant) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_place_is_counted_once_however_clients_come_back() {
     let (bench, store) = unsteady(SessionConfig {
-        idle: IDLE,
+        session: SessionSettings {
+            idle: IDLE.into(),
+            ..SessionSettings::default()
+        },
         ..quick()
     });
     let bench = Arc::new(bench);
@@ -135,7 +141,10 @@ async fn a_session_that_wakes_while_the_node_lets_go_of_it_has_one_place() {
 #[tokio::test]
 async fn the_sweep_looks_again_before_it_ends_a_session() {
     let (bench, store) = unsteady(SessionConfig {
-        idle: IDLE,
+        session: SessionSettings {
+            idle: IDLE.into(),
+            ..SessionSettings::default()
+        },
         ..quick()
     });
     let alice = bench.open("alice", "2025-11-25").await;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use shoal_ports::{
     AdoptCall, AskId, Call, CallEventKind, CallFailure, CallOutcome, CallPlan, Caller, Dispatcher,
     ForwardedHeaders, GatewayError, LogFilter, MayStart, NodeId, NodeLimits, Principal, Repeat,
-    SessionGateway, SessionRef, TaskAnswer, TaskMark, TaskRequest,
+    SessionGateway, SessionRef, SessionSettings, TaskAnswer, TaskMark, TaskRequest, TaskSettings,
 };
 use shoal_protocol::task::{Task, TaskState};
 use shoal_protocol::{Method, Outcome, RawJson, Revision, RpcError};
@@ -576,8 +576,11 @@ async fn a_task_is_not_done_before_its_end_is_stored() {
 
 fn sleepy() -> SessionConfig {
     SessionConfig {
-        passivate_after: Duration::from_millis(40),
-        sweep_every: Duration::from_millis(10),
+        session: SessionSettings {
+            passivate_after: Duration::from_millis(40).into(),
+            sweep_every: Duration::from_millis(10).into(),
+            ..SessionSettings::default()
+        },
         ..SessionConfig::default()
     }
 }
@@ -624,7 +627,10 @@ async fn a_result_for_which_there_is_no_room_is_said_to_be_lost() {
         ..NodeLimits::default()
     };
     let small = SessionConfig {
-        task_result_bytes: 64,
+        tasks: TaskSettings {
+            result_bytes: 64,
+            ..TaskSettings::default()
+        },
         ..SessionConfig::default()
     };
     let bench = Bench::new(small);
@@ -649,8 +655,14 @@ async fn a_result_for_which_there_is_no_room_is_said_to_be_lost() {
 #[tokio::test(start_paused = true)]
 async fn a_task_is_kept_for_its_time_and_then_gone() {
     let bench = Bench::new(SessionConfig {
-        task_ttl: Duration::from_secs(600),
-        idle: Duration::from_secs(60),
+        tasks: TaskSettings {
+            ttl: Duration::from_secs(600).into(),
+            ..TaskSettings::default()
+        },
+        session: SessionSettings {
+            idle: Duration::from_secs(60).into(),
+            ..SessionSettings::default()
+        },
         ..SessionConfig::default()
     });
     let (task, tool) = task(&bench, "alice", "stream-long").await;
@@ -671,7 +683,10 @@ async fn a_task_is_kept_for_its_time_and_then_gone() {
 #[tokio::test(start_paused = true)]
 async fn a_call_is_kept_while_it_runs_however_short_tasks_are_kept() {
     let bench = Bench::new(SessionConfig {
-        task_ttl: Duration::from_secs(1),
+        tasks: TaskSettings {
+            ttl: Duration::from_secs(1).into(),
+            ..TaskSettings::default()
+        },
         ..SessionConfig::default()
     });
     let (task, tool) = task(&bench, "alice", "stream-long").await;
@@ -684,7 +699,10 @@ async fn a_call_is_kept_while_it_runs_however_short_tasks_are_kept() {
 #[tokio::test(start_paused = true)]
 async fn the_time_of_a_task_begins_with_the_end_of_its_call_though_nobody_has_asked() {
     let bench = Bench::new(SessionConfig {
-        task_ttl: Duration::from_secs(60),
+        tasks: TaskSettings {
+            ttl: Duration::from_secs(60).into(),
+            ..TaskSettings::default()
+        },
         ..SessionConfig::default()
     });
     let (task, tool) = task(&bench, "alice", "stream-long").await;

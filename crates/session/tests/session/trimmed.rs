@@ -3,10 +3,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
 
 use async_trait::async_trait;
-use shoal_ports::memory::{MemoryLimits, MemoryStore};
+use shoal_ports::memory::MemoryStore;
 use shoal_ports::{
     EventLog, LogError, OpenSession, Page, SessionGateway as _, SessionId, SessionRef,
-    SessionTransport, Store,
+    SessionTransport, Store, StreamSettings,
 };
 use shoal_protocol::EventId;
 use shoal_session::SessionConfig;
@@ -15,17 +15,20 @@ use crate::support::over::{EventLogOver, Over};
 use crate::support::{Bench, Read, initialize, read};
 
 fn store(events_per_stream: usize) -> Store {
-    let limits = MemoryLimits {
+    let limits = StreamSettings {
         events_per_stream,
-        ..MemoryLimits::default()
+        ..StreamSettings::default()
     };
     MemoryStore::new(limits).into_store()
 }
 
 fn bench(store: Store) -> Bench {
     let config = SessionConfig {
-        tail_events: 2,
-        reader_buffer: 2,
+        streams: StreamSettings {
+            tail_events: 2,
+            buffer: 2,
+            ..StreamSettings::default()
+        },
         ..SessionConfig::default()
     };
     Bench::on(store, config)

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
-use shoal_ports::{LogError, StoreError};
+use shoal_ports::{LogError, StoreError, StreamSettings};
 use shoal_protocol::StreamId;
 use shoal_store_redis::RedisConfig;
 use tokio::time::sleep;
@@ -19,7 +19,10 @@ const BRIEF: Duration = Duration::from_millis(50);
 async fn finished_streams_go_after_their_time_and_make_room() {
     let server = Server::on_socket(&IN_MEMORY).await;
     let config = RedisConfig {
-        retention: BRIEF,
+        streams: StreamSettings {
+            retention: BRIEF.into(),
+            ..config(&server.url()).streams
+        },
         ..config(&server.url())
     };
     let prefix = config.key_prefix.clone();
@@ -68,7 +71,10 @@ async fn finished_streams_go_after_their_time_and_make_room() {
 async fn old_events_of_the_standalone_stream_go() {
     let server = Server::on_socket(&IN_MEMORY).await;
     let (_, store) = connect(RedisConfig {
-        retention: BRIEF,
+        streams: StreamSettings {
+            retention: BRIEF.into(),
+            ..config(&server.url()).streams
+        },
         ..config(&server.url())
     })
     .await;

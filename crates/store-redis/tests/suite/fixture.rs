@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use shoal_ports::{
     Append, Begin, Binding, CallId, CallProgress, DeliveryId, Epoch, JournalEntry, NewSession,
-    NodeId, Principal, SessionId, Store, StoreError, WorkerId,
+    NodeId, Principal, SessionId, Store, StoreError, StreamSettings, WorkerId,
 };
 use shoal_protocol::{EventId, RawJson, RequestId};
 use shoal_store_redis::{RedisConfig, RedisStore};
@@ -22,9 +22,12 @@ pub(crate) fn config(url: &str) -> RedisConfig {
     RedisConfig {
         url: url.to_owned(),
         key_prefix: format!("shoal:{}", NEXT.fetch_add(1, Ordering::Relaxed)),
-        events_per_stream: EVENTS,
-        bytes_per_session: BYTES,
-        retention: Duration::from_secs(2),
+        streams: StreamSettings {
+            events_per_stream: EVENTS,
+            bytes_per_session: BYTES,
+            retention: Duration::from_secs(2).into(),
+            ..StreamSettings::default()
+        },
         response_timeout: Duration::from_secs(5),
         longest_backoff: Duration::from_millis(100),
         ..RedisConfig::default()

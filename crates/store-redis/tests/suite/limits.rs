@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use shoal_ports::{Begin, LogError, Renewal, SessionId, StoreError};
+use shoal_ports::{Begin, LogError, Renewal, SessionId, StoreError, StreamSettings};
 use shoal_protocol::StreamId;
 use shoal_store_redis::RedisConfig;
 
@@ -124,7 +124,10 @@ async fn a_session_keeps_no_more_bytes_than_it_may() {
 async fn trimmed_events_make_room() {
     let server = Server::on_socket(&IN_MEMORY).await;
     let (_, store) = connect(RedisConfig {
-        events_per_stream: 4,
+        streams: StreamSettings {
+            events_per_stream: 4,
+            ..config(&server.url()).streams
+        },
         ..config(&server.url())
     })
     .await;

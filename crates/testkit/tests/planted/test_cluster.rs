@@ -6,8 +6,8 @@ use shoal_auth::NoAuthentication;
 use shoal_cluster::{Members, MembersConfig, RoutedGateway, RoutingConfig};
 use shoal_dispatch::{Config as DispatchConfig, Dispatch};
 use shoal_edge::{Edge, EdgeConfig, Load};
-use shoal_ports::memory::{MemoryLimits, MemoryStore};
-use shoal_ports::{Dispatcher, NodeId, NodeInfo, Store, WorkerId};
+use shoal_ports::memory::MemoryStore;
+use shoal_ports::{Dispatcher, NodeId, NodeInfo, Store, StreamSettings, WorkerId};
 use shoal_protocol::{KeyRing, SealKey};
 use shoal_session::{SessionConfig, Sessions};
 use shoal_testkit::check::{Rules, Verdict, Violation, check};
@@ -49,7 +49,7 @@ impl TestCluster {
         plant_in_a: impl FnOnce(&mut Parts),
         plant_in_b: impl FnOnce(&mut Parts),
     ) -> Self {
-        let store = MemoryStore::new(MemoryLimits::default()).into_store();
+        let store = MemoryStore::new(StreamSettings::default()).into_store();
         let stage = Arc::new(Stage::default());
         let dispatch = workers(&stage).await;
         let a = node("a", &store, &dispatch, plant_in_a);
@@ -153,8 +153,11 @@ fn node(id: &str, store: &Store, dispatch: &Dispatch, plant: impl FnOnce(&mut Pa
     };
     plant(&mut parts);
     let config = SessionConfig {
-        retry: PAUSE,
-        hold: parts.hold,
+        streams: StreamSettings {
+            retry: PAUSE.into(),
+            hold: parts.hold.into(),
+            ..StreamSettings::default()
+        },
         ..SessionConfig::default()
     };
     Sessions::start(config, parts.store, parts.dispatcher, NodeId::new(id))

@@ -186,7 +186,7 @@ pub(super) async fn unsettled(rows: &mut Rows) {
 }
 
 pub(super) async fn outcomes(rows: &mut Rows) {
-    let server = Server::with(|config| config.timing.stream_after = Duration::from_secs(60)).await;
+    let server = Server::with(|config| config.streams.grace = Duration::from_secs(60).into()).await;
     for (what, tool) in [
         ("unknown tool", "unknown"),
         ("method that no backend offers", "no-method"),

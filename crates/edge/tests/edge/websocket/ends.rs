@@ -32,7 +32,7 @@ async fn a_call_that_comes_too_late_to_end_is_refused_on_an_open_connection() {
 
 #[tokio::test]
 async fn a_drained_client_with_ids_is_sent_away_at_once() {
-    let server = server(|config| config.timing.reconnect_after = Duration::ZERO).await;
+    let server = server(|config| config.streams.retry = Duration::ZERO.into()).await;
     let mut client = Client::opened(&server, &["mcp.resume"]).await;
     let mut idle = Client::connect(&server, &["mcp"]).await;
     let stream = server.gateway.stream().await;
@@ -83,7 +83,7 @@ async fn what_is_granted_later_counts_for_the_next_message() {
 
 #[tokio::test]
 async fn what_a_client_said_before_it_heard_that_it_is_sent_away_arrives() {
-    let server = server(|config| config.timing.reconnect_after = Duration::ZERO).await;
+    let server = server(|config| config.streams.retry = Duration::ZERO.into()).await;
     let mut client = Client::opened(&server, &["mcp.resume"]).await;
     let stream = server.gateway.stream().await;
     server.drain.cancel();
@@ -102,7 +102,7 @@ async fn what_a_client_said_before_it_heard_that_it_is_sent_away_arrives() {
 
 #[tokio::test]
 async fn a_drained_client_without_ids_stays_until_it_has_everything() {
-    let server = server(|config| config.timing.reconnect_after = Duration::ZERO).await;
+    let server = server(|config| config.streams.retry = Duration::ZERO.into()).await;
     let mut client = Client::opened(&server, &["mcp"]).await;
     let stream = server.gateway.stream().await;
     server.drain.cancel();
@@ -140,7 +140,8 @@ async fn the_end_of_the_stream_is_told() {
 
 #[tokio::test]
 async fn who_answers_pings_stays_and_who_does_not_is_given_up() {
-    let server = server(|config| config.timing.keep_alive = Duration::from_millis(50)).await;
+    let server =
+        server(|config| config.streams.keep_alive = Duration::from_millis(50).into()).await;
     let mut dead = Client::opened(&server, &["mcp"]).await;
     let mut alive = Client::opened(&server, &["mcp"]).await;
     let _streams = (server.gateway.stream().await, server.gateway.stream().await);

@@ -42,7 +42,7 @@ impl Node {
                 "{} changes of the session are waiting, which is its limit; wait for their answers first",
                 self.config.limits.messages_per_session
             ),
-            retry_after: self.config.retry_after,
+            retry_after: self.config.calls.retry_after.get(),
         }
     }
 
@@ -80,7 +80,9 @@ impl Node {
     }
 
     pub(crate) fn not_ready(&self, why: CallFailure) -> GatewayError {
-        let retry_after = why.retry_after().unwrap_or(self.config.retry_after);
+        let retry_after = why
+            .retry_after()
+            .unwrap_or(self.config.calls.retry_after.get());
         let reason = match why {
             CallFailure::NotReady { reason, .. } => reason,
             why => why.to_string(),

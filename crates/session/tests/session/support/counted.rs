@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use shoal_ports::memory::{MemoryLimits, MemoryStore};
+use shoal_ports::memory::MemoryStore;
 use shoal_ports::{
     Append, Appended, Directory, Epoch, EventLog, LogError, NewSession, SessionId, Store,
-    StoreError,
+    StoreError, StreamSettings,
 };
 
 use super::over::{DirectoryOver, EventLogOver, Over};
@@ -23,7 +23,7 @@ pub struct Counted {
 impl Counted {
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
-            store: MemoryStore::new(MemoryLimits::default()).into_store(),
+            store: MemoryStore::new(StreamSettings::default()).into_store(),
             appends: parking_lot::Mutex::default(),
             records: AtomicUsize::new(0),
             away: AtomicBool::new(false),

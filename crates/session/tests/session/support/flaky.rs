@@ -4,8 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use shoal_ports::memory::{MemoryLimits, MemoryStore};
-use shoal_ports::{Begin, Begun, DeliveryId, Epoch, Journal, LogError, SessionId, StoreError};
+use shoal_ports::memory::MemoryStore;
+use shoal_ports::{
+    Begin, Begun, DeliveryId, Epoch, Journal, LogError, SessionId, StoreError, StreamSettings,
+};
 use shoal_protocol::EventId;
 use shoal_session::SessionConfig;
 
@@ -63,7 +65,7 @@ impl JournalOver for Flaky {
 }
 
 pub fn flaky(config: SessionConfig) -> (Bench, Arc<Flaky>) {
-    let mut store = MemoryStore::new(MemoryLimits::default()).into_store();
+    let mut store = MemoryStore::new(StreamSettings::default()).into_store();
     let flaky = Arc::new(Flaky {
         inner: store.journal.clone(),
         full: AtomicBool::new(false),

@@ -20,13 +20,14 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use dashmap::DashMap;
 use futures::FutureExt as _;
-use shoal_ports::memory::{MemoryLimits, MemoryStore};
+use shoal_ports::memory::MemoryStore;
 use shoal_ports::{
     AdoptCall, Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallFailure,
     CallId, CallOutcome, CallPlan, Caller, Delivered, Dispatcher, Epoch, EventStream, MayStart,
     NodeId, OpenSession, OwnLists, Planning, Post, Principal, Repeat, ResourceUpdated, Route,
     RunningCall, ServerFacts, SessionGateway, SessionId, SessionRef, SessionTransport,
-    SettledFacts, Starting, StreamItem, TaskClient, WorkerId, answered, at_once, later,
+    SettledFacts, Starting, StreamItem, StreamSettings, TaskClient, WorkerId, answered, at_once,
+    later,
 };
 use shoal_protocol::{
     Body, EventId, Message, Method, Outcome, RawJson, RawObject, Request, RequestId, RpcError,
@@ -523,12 +524,12 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(config: SessionConfig) -> Self {
-        let store = MemoryStore::new(MemoryLimits::default()).into_store();
+        let store = MemoryStore::new(StreamSettings::default()).into_store();
         Self::on(store, config)
     }
 
     pub fn with_fate(config: SessionConfig) -> (Self, Arc<parking_lot::Mutex<Fate>>) {
-        let mut store = MemoryStore::new(MemoryLimits::default()).into_store();
+        let mut store = MemoryStore::new(StreamSettings::default()).into_store();
         let saves = Arc::new(parking_lot::Mutex::new(Fate::Works));
         store.directory = Arc::new(Over(Arc::new(Fated {
             inner: store.directory.clone(),

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use shoal_ports::memory::{MemoryLimits, MemoryStore};
+use shoal_ports::memory::MemoryStore;
 use shoal_ports::{
     Claim, Directory, Epoch, Evidence, NewSession, NodeId, Placement, SessionId, StoreError,
+    StreamSettings,
 };
 use shoal_session::SessionConfig;
 use tokio::sync::watch;
@@ -149,7 +150,7 @@ impl DirectoryOver for Unsteady {
 }
 
 pub fn unsteady(config: SessionConfig) -> (Bench, Arc<Unsteady>) {
-    let mut store = MemoryStore::new(MemoryLimits::default()).into_store();
+    let mut store = MemoryStore::new(StreamSettings::default()).into_store();
     let unsteady = Arc::new(Unsteady {
         inner: store.directory.clone(),
         faulty: AtomicBool::new(false),

@@ -1,25 +1,23 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shoal_edge::TaskSettings;
-use shoal_ports::settings;
-use shoal_session::SessionConfig;
 
-use super::Period;
+use crate::{Period, settings};
 
 settings! {
     /// Tasks of modern clients: the extension `io.modelcontextprotocol/tasks`.
-    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
-    pub struct Tasks {
+    #[schemars(rename = "Tasks")]
+    pub struct TaskSettings {
         /// Offers tasks. If false, calls end with the connection of their client.
-        pub enabled: bool = TaskSettings::default().enabled,
+        pub enabled: bool = true,
         /// How long a call runs before it becomes a task.
-        pub after: Period = TaskSettings::default().after.into(),
+        pub after: Period = Period::millis(500),
         /// Minimum time to keep a task after its call, and after each request for it.
-        pub ttl: Period = SessionConfig::default().task_ttl.into(),
+        pub ttl: Period = Period::seconds(60 * 60),
         /// How often clients should poll a task.
-        pub poll_interval: Period = SessionConfig::default().task_poll_interval.into(),
+        pub poll_interval: Period = Period::seconds(1),
         /// Maximum bytes of a task's result. A larger one fails the task with 50300, although the call has run.
-        pub result_bytes: usize = SessionConfig::default().task_result_bytes,
+        pub result_bytes: usize = 4 * 1024 * 1024,
     }
 }

@@ -1,16 +1,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shoal_dispatch::{CacheScope, Config as Dispatch, ServerInfo as Info};
-use shoal_edge::Timing;
-use shoal_ports::settings;
 
-use super::Period;
+use crate::{Period, settings};
 
 settings! {
     /// How the server presents itself and its lists.
-    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
-    pub struct Catalog {
+    #[schemars(rename = "Catalog")]
+    pub struct CatalogSettings {
         /// Name and version that Shoal reports; by default those of the only pool, or `shoal`.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub server_info: Option<ServerInfo> = None,
@@ -18,31 +16,31 @@ settings! {
         #[serde(skip_serializing_if = "Option::is_none")]
         pub instructions: Option<String> = None,
         /// Items on a list's page.
-        pub page_size: usize = Dispatch::default().page_size,
+        pub page_size: usize = 1_000,
         /// Delay before Shoal announces a changed list, so that all nodes have it.
         pub announce_after: Period = Period::millis(200),
         /// How long modern clients may cache `server/discover`.
-        pub discover_ttl: Period = Timing::default().discover_ttl.into(),
+        pub discover_ttl: Period = Period::seconds(300),
         /// How long modern clients may cache lists (less if the backend says so), and Shoal each caller's lists.
-        pub list_ttl: Period = Dispatch::default().list_ttl.into(),
+        pub list_ttl: Period = Period::seconds(60),
         /// Callers that may share cached lists.
-        pub list_cache_scope: CacheScope = Dispatch::default().list_cache_scope,
+        pub list_cache_scope: CacheScope = CacheScope::Public,
         /// How long modern clients may cache resources, unless the backend says otherwise.
-        pub read_ttl: Period = Dispatch::default().read_ttl.into(),
+        pub read_ttl: Period = Period::ZERO,
         /// Callers that may share cached resources, unless the backend says otherwise.
-        pub read_cache_scope: CacheScope = Dispatch::default().read_cache_scope,
+        pub read_cache_scope: CacheScope = CacheScope::Private,
         /// Offers pools that the configuration does not name. If false, a pool waits for the file that names it, the
         /// policy rules and the quotas ([reloads](operations.md#changing-the-configuration)).
-        pub unnamed_pools: bool = Dispatch::default().unnamed_pools,
+        pub unnamed_pools: bool = true,
         /// Checks calls' arguments against the tool's `inputSchema`.
-        pub validate_arguments: bool = Dispatch::default().validate_arguments,
+        pub validate_arguments: bool = true,
         /// Maximum steps (about one per value) to check a call's arguments. Shoal refuses calls that need more.
-        pub validation_steps: u64 = Dispatch::default().validation_steps,
+        pub validation_steps: u64 = 10_000_000,
     }
 }
 
 /// The server's name for itself.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with name and version")]
 pub struct ServerInfo {
     /// Name for programs.
@@ -60,14 +58,22 @@ pub struct ServerInfo {
     pub website_url: Option<String>,
 }
 
-impl From<&ServerInfo> for Info {
-    fn from(info: &ServerInfo) -> Self {
-        Self {
-            name: info.name.clone(),
-            version: info.version.clone(),
-            title: info.title.clone(),
-            description: info.description.clone(),
-            website_url: info.website_url.clone(),
+/// Sharing of a copy (`cacheScope`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheScope {
+    /// Any caller.
+    Public,
+    /// Only the same principal.
+    Private,
+}
+
+impl CacheScope {
+    /// Returns the protocol's name of the scope.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Public => "public",
+            Self::Private => "private",
         }
     }
 }

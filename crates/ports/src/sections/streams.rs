@@ -1,44 +1,41 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shoal_edge::Timing;
-use shoal_ports::memory::MemoryLimits;
-use shoal_ports::settings;
-use shoal_session::SessionConfig;
 
-use super::Period;
+use crate::{Period, settings};
 
 settings! {
     /// SSE streams, and how long clients can resume them.
-    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
-    pub struct Streams {
+    #[schemars(rename = "Streams")]
+    pub struct StreamSettings {
         /// How often Shoal sends a comment on a silent stream. Stay below your load balancers' idle timeout.
-        pub keep_alive: Period = Timing::default().keep_alive.into(),
+        pub keep_alive: Period = Period::seconds(15),
         /// Minimum time before clients reconnect to a stream that Shoal closed.
-        pub retry: Period = SessionConfig::default().retry.into(),
+        pub retry: Period = Period::seconds(1),
         /// Further time over which Shoal spreads listeners' reconnections.
-        pub retry_spread: Period = Timing::default().reconnect_spread.into(),
+        pub retry_spread: Period = Period::seconds(4),
         /// How long a call that is safe to repeat may be silent before its answer becomes a stream.
-        pub grace: Period = SessionConfig::default().grace.into(),
+        pub grace: Period = Period::seconds(1),
         /// How long a call that must not run twice may be silent before Shoal journals it and streams its answer.
-        pub hold: Period = SessionConfig::default().hold.into(),
+        pub hold: Period = Period::millis(15),
         /// Maximum bytes of a held call's result. Shoal stores a larger one before it answers.
-        pub hold_bytes: usize = SessionConfig::default().hold_bytes,
+        pub hold_bytes: usize = 16 * 1024,
         /// Maximum events that wait for one connection.
-        pub buffer: usize = SessionConfig::default().reader_buffer,
+        pub buffer: usize = 64,
         /// How long a connection may accept no events before Shoal cuts it. The client can resume.
-        pub stall: Period = SessionConfig::default().reader_stall.into(),
+        pub stall: Period = Period::seconds(30),
         /// Newest events of each stream in memory.
-        pub tail_events: usize = SessionConfig::default().tail_events,
+        pub tail_events: usize = 64,
         /// Minimum time that clients can resume an ended stream, and a session's standalone (GET) stream.
-        pub retention: Period = MemoryLimits::default().retention.into(),
+        pub retention: Period = Period::seconds(60),
         /// Maximum resumable events of a stream. Shoal drops the oldest.
-        pub events_per_stream: usize = MemoryLimits::default().events_per_stream,
+        pub events_per_stream: usize = 10_000,
         /// Maximum bytes of a session's events.
-        pub bytes_per_session: usize = MemoryLimits::default().bytes_per_session,
+        pub bytes_per_session: usize = 16 << 20,
         /// Maximum bytes of events in the embedded store. For Redis, set `maxmemory` and `maxmemory-policy noeviction`.
-        pub bytes: usize = MemoryLimits::default().bytes,
+        pub bytes: usize = 1 << 30,
         /// How long events wait for an unreachable store before they are lost.
-        pub store_patience: Period = SessionConfig::default().store_patience.into(),
+        pub store_patience: Period = Period::seconds(300),
     }
 }

@@ -1,39 +1,37 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shoal_dispatch::Config as Dispatch;
-use shoal_ports::settings;
-use shoal_session::SessionConfig;
 
-use super::Period;
+use crate::{Period, settings};
 
 settings! {
     /// Time limits of calls, retries and circuit breakers.
-    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
-    pub struct Calls {
+    #[schemars(rename = "Calls")]
+    pub struct CallSettings {
         /// Maximum time of a call, including legacy clients' answers. Then the tool must stop. The time of a
         /// [task](tasks.md#limits) pauses while the task asks.
-        pub timeout: Period = SessionConfig::default().call_timeout.into(),
+        pub timeout: Period = Period::seconds(300),
         /// Waiting time that refused callers get.
-        pub retry_after: Period = SessionConfig::default().retry_after.into(),
+        pub retry_after: Period = Period::seconds(1),
         /// Maximum workers that Shoal offers a call to.
-        pub attempts: usize = Dispatch::default().start_attempts,
+        pub attempts: usize = 3,
         /// Failures in a row of one caller's calls of one tool that open a worker's circuit breaker for both; 0 is
         /// never.
-        pub circuit_failures: u32 = Dispatch::default().circuit_failures,
+        pub circuit_failures: u32 = 5,
         /// How long a circuit breaker stays open at first. Each failed trial doubles this time.
-        pub circuit_open: Period = Dispatch::default().circuit_open.into(),
+        pub circuit_open: Period = Period::seconds(1),
         /// Maximum time that a circuit breaker stays open.
-        pub circuit_open_max: Period = Dispatch::default().circuit_open_max.into(),
+        pub circuit_open_max: Period = Period::seconds(30),
         /// How long a call waits for a modern client's answers, and its `requestState` is valid.
-        pub input_timeout: Period = Dispatch::default().parking_time.into(),
+        pub input_timeout: Period = Period::seconds(600),
         /// Tolerated clock difference between nodes, for `requestState`.
-        pub clock_skew: Period = Dispatch::default().clock_skew.into(),
+        pub clock_skew: Period = Period::seconds(300),
         /// Maximum calls that wait for modern clients' answers.
-        pub waiting: usize = Dispatch::default().max_parked,
+        pub waiting: usize = 10_000,
         /// For each principal: maximum calls that wait for modern clients' answers.
-        pub waiting_per_principal: usize = Dispatch::default().max_parked_per_principal,
+        pub waiting_per_principal: usize = 1_000,
         /// Maximum `InputRequiredResult`s in a row in one call of a legacy client.
-        pub input_rounds: u32 = Dispatch::default().max_rounds,
+        pub input_rounds: u32 = 16,
     }
 }

@@ -1,30 +1,29 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shoal_ports::settings;
-use shoal_session::SessionConfig;
 
-use super::Period;
+use crate::{Period, settings};
 
 settings! {
     /// The life of a legacy session (`initialize`, `Mcp-Session-Id`).
-    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
-    pub struct Session {
+    #[schemars(rename = "Session")]
+    pub struct SessionSettings {
         /// How long an unused session lives.
-        pub idle: Period = SessionConfig::default().idle.into(),
+        pub idle: Period = Period::seconds(30 * 60),
         /// How long a session without calls and streams stays in memory.
-        pub passivate_after: Period = SessionConfig::default().passivate_after.into(),
+        pub passivate_after: Period = Period::seconds(30),
         /// No effect; the next release removes it.
         #[serde(skip_serializing)]
         #[schemars(extend("deprecated" = true))]
         pub doze_after: Option<Period> = None,
         /// How often Shoal looks for idle sessions.
-        pub sweep_every: Period = SessionConfig::default().sweep_every.into(),
+        pub sweep_every: Period = Period::seconds(5),
         /// Maximum bytes of a value that tools keep in a session.
-        pub state_value_bytes: usize = SessionConfig::default().state_value_bytes,
+        pub state_value_bytes: usize = 16 * 1024,
         /// Maximum bytes of all keys and values of a session.
-        pub state_bytes: usize = SessionConfig::default().state_bytes,
+        pub state_bytes: usize = 64 * 1024,
         /// Maximum values of a session; 0 turns them off.
-        pub state_keys: usize = SessionConfig::default().state_keys,
+        pub state_keys: usize = 64,
     }
 }

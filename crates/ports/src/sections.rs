@@ -1,0 +1,13 @@
+//! Sections of the configuration that more than one role reads.
+
+mod calls;
+mod catalog;
+mod session;
+mod streams;
+mod tasks;
+
+pub use calls::CallSettings;
+pub use catalog::{CacheScope, CatalogSettings, ServerInfo};
+pub use session::SessionSettings;
+pub use streams::StreamSettings;
+pub use tasks::TaskSettings;
