@@ -121,8 +121,8 @@ async fn run(options: &Load) -> anyhow::Result<Outcome> {
     };
     let seen = watch.run().await;
     finish(&mut running, options.timeout, &common).await;
-    if options.mix.kinds().any(|kind| kind == mix::Kind::Update) {
-        listener::expect_updates(&listeners, &common).await;
+    if !listeners.is_empty() && options.mix.kinds().any(|kind| kind == mix::Kind::Update) {
+        listener::expect_updates(&listeners, &common, next).await;
     }
     let end = stages.end();
     for due in pacer.iter().flat_map(|pacer| pacer.unsent()) {

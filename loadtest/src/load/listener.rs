@@ -97,12 +97,21 @@ async fn read(mut reply: Reply, updates: &AtomicU64) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) async fn expect_updates(listeners: &[Listener], common: &Common) {
+/// Makes a last change, of which all listeners must be told. The mix may have made none.
+pub(super) async fn expect_updates(listeners: &[Listener], common: &Common, number: usize) {
+    let seen = |listener: &Listener| listener.updates.load(Ordering::Relaxed);
+    let before: Vec<u64> = listeners.iter().map(seen).collect();
+    let change = async {
+        let mut client = common.open(number).await?.client;
+        common.in_time(tools::increment(&mut client)).await
+    };
+    if let Err(failure) = change.await {
+        return common.tally.failed("the last change", &failure);
+    }
     let until = Instant::now() + TOLD_WITHIN;
     let untold = || {
-        listeners
-            .iter()
-            .filter(|listener| listener.updates.load(Ordering::Relaxed) == 0)
+        let all = listeners.iter().zip(&before);
+        all.filter(|(listener, before)| seen(listener) == **before)
             .count()
     };
     while untold() > 0 && Instant::now() < until {

@@ -163,7 +163,7 @@ async fn a_question_does_not_wait_for_ever_and_ends_with_its_call() {
     let setting = configured(Config {
         calls: CallSettings {
             input_timeout: Duration::from_millis(1).into(),
-            ..CallSettings::default()
+            ..config().calls
         },
         ..config()
     });

@@ -296,7 +296,7 @@ async fn clients_are_told_later_than_calls_follow() {
     let setting = configured(Config {
         catalog: CatalogSettings {
             announce_after: Duration::from_millis(200).into(),
-            ..CatalogSettings::default()
+            ..Config::default().catalog
         },
         ..Config::default()
     });

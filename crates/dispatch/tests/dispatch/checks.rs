@@ -87,7 +87,7 @@ async fn validation_can_be_switched_off() {
     let setting = configured(Config {
         catalog: CatalogSettings {
             validate_arguments: false,
-            ..CatalogSettings::default()
+            ..Config::default().catalog
         },
         ..Config::default()
     });

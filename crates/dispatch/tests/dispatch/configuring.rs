@@ -139,7 +139,7 @@ async fn a_pool_that_is_named_no_more_takes_no_calls_where_only_named_ones_do() 
     let setting = configured(Config {
         catalog: CatalogSettings {
             unnamed_pools: false,
-            ..CatalogSettings::default()
+            ..Config::default().catalog
         },
         pools: BTreeMap::from([("a".to_owned(), hiding())]),
         ..Config::default()

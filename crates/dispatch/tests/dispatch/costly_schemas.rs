@@ -65,7 +65,7 @@ fn offered(schema: &Value) -> (Setting, Arc<FakeWorker>) {
     let setting = configured(Config {
         catalog: CatalogSettings {
             validation_steps: 400_000,
-            ..CatalogSettings::default()
+            ..Config::default().catalog
         },
         ..Config::default()
     });

@@ -202,7 +202,7 @@ async fn capabilities_are_named_before_others_are_told_of_the_lists() {
     let setting = configured(Config {
         catalog: CatalogSettings {
             announce_after: Duration::from_secs(60).into(),
-            ..CatalogSettings::default()
+            ..Config::default().catalog
         },
         settle_within: Duration::from_secs(15),
         ..Config::default()

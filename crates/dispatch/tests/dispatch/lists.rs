@@ -29,7 +29,7 @@ async fn pages_hold_every_item_once_in_order() {
     let setting = configured(Config {
         catalog: CatalogSettings {
             page_size: 2,
-            ..CatalogSettings::default()
+            ..Config::default().catalog
         },
         ..Config::default()
     });
@@ -46,7 +46,7 @@ async fn a_cursor_of_another_list_or_of_nobody_is_refused() {
     let setting = configured(Config {
         catalog: CatalogSettings {
             page_size: 1,
-            ..CatalogSettings::default()
+            ..Config::default().catalog
         },
         ..Config::default()
     });

@@ -44,7 +44,7 @@ fn config(rules: &str) -> Config {
     Config {
         catalog: CatalogSettings {
             page_size: 2,
-            ..CatalogSettings::default()
+            ..Config::default().catalog
         },
         policies: RulesInForce::open(&policy).unwrap().map(Arc::new),
         ..Config::default()

@@ -124,7 +124,7 @@ async fn a_session_that_nobody_uses_ends() {
     let bench = Bench::new(SessionConfig {
         session: SessionSettings {
             idle: Duration::from_millis(120).into(),
-            ..SessionSettings::default()
+            ..quick().session
         },
         ..quick()
     });

@@ -93,7 +93,7 @@ async fn every_place_is_counted_once_however_clients_come_back() {
     let (bench, store) = unsteady(SessionConfig {
         session: SessionSettings {
             idle: IDLE.into(),
-            ..SessionSettings::default()
+            ..quick().session
         },
         ..quick()
     });
@@ -143,7 +143,7 @@ async fn the_sweep_looks_again_before_it_ends_a_session() {
     let (bench, store) = unsteady(SessionConfig {
         session: SessionSettings {
             idle: IDLE.into(),
-            ..SessionSettings::default()
+            ..quick().session
         },
         ..quick()
     });
