@@ -48,7 +48,8 @@ async fn an_open_stream_is_told_when_to_come_back() {
 async fn running_calls_are_answered_first() {
     let mut server = Server::start(&["--demo"]).await;
     let session = Session::open(&server.mcp).await;
-    let job = json!({ "steps": 4, "interval_ms": 300 });
+    // Long enough that all of the next steps come before its end.
+    let job = json!({ "steps": 16, "interval_ms": 300 });
     let [legacy, modern] = in_both_eras(&server, &session, job);
     wait_for_calls(&server, 2).await;
     server.signal(Signal::SIGTERM);
