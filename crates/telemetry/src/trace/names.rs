@@ -46,7 +46,7 @@ names! {
     STREAM_RESUME = "stream resume", "internal", "session", "A client resumes a stream.";
     MCP_CLIENT = "{mcp.method.name}", "client", "session",
         "A request to the client, such as `elicitation/create`, until its answer.";
-    JOURNAL_BEGIN = "journal begin", "client", "session", "A journal write before dispatch.";
+    JOURNAL_BEGIN = "journal begin", "client", "session", "A journal write, after the hold.";
     EVENT_LOG_APPEND = "event log append", "client", "session", "A write to the event log.";
     STORE = "redis {db.operation.name}", "client", "store-redis",
         "A store operation.";
