@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use shoal_ports::CallFailure;
+use shoal_ports::{CallFailure, CallOutcome};
+use shoal_protocol::RawJson;
 use shoal_rpc::proto::types::v1::{CallFailure as Failure, Close, call_failure};
 use shoal_rpc::proto::worker::v1::{Goodbye, Refused, node_frame, worker_frame};
 use shoal_rpc::{JoiningWorker, LinkConfig, WorkerJoin};
@@ -53,6 +54,42 @@ async fn a_worker_stays_until_the_node_has_read_what_it_refused() {
         drop(link);
         assert!(leaving.await.unwrap());
         assert_eq!(worker.starts(crossing.id), 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_repeated_start_after_the_goodbye_attaches_to_its_call() {
+    within(async {
+        let worker = ScriptedWorker::running("w");
+        let mut node = RawNode::start().await;
+        let joining = JoiningWorker::new(worker.clone());
+        let join = WorkerJoin::start(&joining, &node.address, patient());
+        let mut link = node.welcomed(1).await;
+        let mut state = join.state();
+        state.wait_for(|state| state.connected).await.unwrap();
+        let running = journaled();
+        link.start(7, &running).await;
+        let record = worker.call(running.id).await;
+        let leaving = tokio::spawn(async move { join.leave(Instant::now()).await });
+        while !matches!(link.said().await, Some(worker_frame::Frame::Goodbye(_))) {}
+        link.start(8, &running).await;
+        record.finish(CallOutcome::Result(RawJson::from_static("{}")));
+        let ended = loop {
+            match link.said().await {
+                Some(worker_frame::Frame::Event(event)) if event.flight == 8 => break true,
+                Some(worker_frame::Frame::Refused(refused)) if refused.flight == 8 => break false,
+                Some(_) => {}
+                None => break false,
+            }
+        };
+        assert!(
+            ended,
+            "the call has run, so a refusal would let it run again"
+        );
+        link.say(node_frame::Frame::Close(Close::default())).await;
+        drop(link);
+        leaving.await.unwrap();
     })
     .await;
 }

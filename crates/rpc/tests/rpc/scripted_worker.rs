@@ -4,8 +4,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Announcement, Attach, Call, CallFailure, CallId, CallOutcome, Epoch, LedgerNumber, OwnLists,
-    PoolCatalog, ResourceUpdated, RunningCall, SessionId, Worker, WorkerId, WorkerLoad,
+    Announcement, Attach, Call, CallFailure, CallId, CallOutcome, Epoch, LedgerNumber, MayStart,
+    OwnLists, PoolCatalog, ResourceUpdated, RunningCall, SessionId, Worker, WorkerId, WorkerLoad,
 };
 use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::{broadcast, watch};
@@ -132,8 +132,11 @@ impl Worker for ScriptedWorker {
 
     async fn start(&self, call: Call, _: Option<LedgerNumber>) -> Result<RunningCall, CallFailure> {
         let id = call.id;
-        self.started.lock().push(call.clone());
         let known = self.calls.borrow().get(&id).map(Arc::clone);
+        if known.is_none() && call.may_start == MayStart::No {
+            return Err(CallFailure::Cancelled);
+        }
+        self.started.lock().push(call.clone());
         if let Some(record) = known {
             return Ok(record.read(0, &self.id));
         }
