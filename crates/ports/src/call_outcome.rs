@@ -77,6 +77,11 @@ pub enum CallFailure {
 }
 
 impl CallFailure {
+    /// Makes the answer to a call that comes after its worker's goodbye.
+    pub fn worker_left() -> Self {
+        Self::not_executed("the worker has left")
+    }
+
     /// Makes a [`NotExecuted`](Self::NotExecuted).
     pub fn not_executed(reason: impl Into<String>) -> Self {
         let reason = reason.into();

@@ -82,6 +82,18 @@ pub trait Worker: Send + Sync + 'static {
         self.start(call, ledger).await
     }
 
+    /// Attaches to a known call from its beginning, and starts no call. For calls that come after the worker's goodbye.
+    ///
+    /// # Errors
+    /// As for [`start`](Self::start), and final in the same way. `NotExecuted` if the worker never had the call.
+    async fn start_known(
+        &self,
+        _call: Call,
+        _ledger: Option<LedgerNumber>,
+    ) -> Result<RunningCall, CallFailure> {
+        Err(CallFailure::worker_left())
+    }
+
     /// Returns the worker if it runs in this process.
     fn here(&self) -> Option<&dyn WorkerHere> {
         None

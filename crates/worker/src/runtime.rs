@@ -14,6 +14,7 @@
 //! | `gauges`, `measure` | metrics |
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -158,19 +159,7 @@ impl WorkerRuntime {
         let form = self.forms.read().enter(call.caller.session.as_ref());
         self.make_room(&form, &call);
         Ok(match self.enter(&form, &call, ledger, first_turn)? {
-            Entered::Known(record) if record.is_withdrawn() && call.may_start != MayStart::No => {
-                let reason = "an earlier delivery of the call is being cancelled";
-                return Err(CallFailure::not_executed(reason));
-            }
-            Entered::Known(record) => {
-                record.adopt(call.epoch)?;
-                self.attached(&record, call.trace.as_ref());
-                BegunCall {
-                    reader: record.attach(0),
-                    record,
-                    is_new: false,
-                }
-            }
+            Entered::Known(record) => self.rejoin(record, &call)?,
             Entered::New(record, permit) => {
                 let reader = record.attach(0);
                 let span = self.runs(&call);
@@ -184,6 +173,20 @@ impl WorkerRuntime {
                     is_new: true,
                 }
             }
+        })
+    }
+
+    fn rejoin(&self, record: Arc<CallRecord>, call: &Call) -> Result<BegunCall, CallFailure> {
+        if record.is_withdrawn() && call.may_start != MayStart::No {
+            let reason = "an earlier delivery of the call is being cancelled";
+            return Err(CallFailure::not_executed(reason));
+        }
+        record.adopt(call.epoch)?;
+        self.attached(&record, call.trace.as_ref());
+        Ok(BegunCall {
+            reader: record.attach(0),
+            record,
+            is_new: false,
         })
     }
 
@@ -322,6 +325,20 @@ impl Worker for WorkerRuntime {
         let begun = self.begin(call, ledger, FirstTurn::InActor);
         let begun = begun.inspect_err(|failure| self.refused(failure))?;
         Ok(self.follow(begun))
+    }
+
+    async fn start_known(
+        &self,
+        call: Call,
+        ledger: Option<LedgerNumber>,
+    ) -> Result<RunningCall, CallFailure> {
+        self.fences.hear(&call.caller, call.epoch)?;
+        let left = || Err::<Infallible, _>(CallFailure::worker_left());
+        let known = self.ledger.enter(&call, ledger, left);
+        match known.inspect_err(|failure| self.refused(failure))? {
+            Entered::Known(record) => Ok(self.follow(self.rejoin(record, &call)?)),
+            Entered::New(_, admission) => match admission {},
+        }
     }
 
     fn here(&self) -> Option<&dyn WorkerHere> {

@@ -3,7 +3,7 @@ mod events;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use shoal_ports::{Attach, Call, CallFailure, LedgerNumber, MayStart, Repeat};
+use shoal_ports::{Attach, Call, LedgerNumber};
 use tokio::time::Instant;
 
 use super::Joining;
@@ -27,7 +27,7 @@ pub(super) struct ServedCalls {
     flights: ByFlight<ServedCall>,
     /// Calls without an event, by the time to report them as accepted.
     quiet: VecDeque<(Instant, u64)>,
-    /// The worker has said goodbye, so no call may start. A repeated start still attaches to its call.
+    /// The worker has said goodbye, so no call may start.
     pub(super) parted: bool,
 }
 
@@ -62,28 +62,16 @@ impl ServedCalls {
     pub(super) fn start(
         &mut self,
         number: u64,
-        (mut call, ledger): (Call, Option<LedgerNumber>),
+        (call, ledger): (Call, Option<LedgerNumber>),
         accept: Instant,
     ) {
-        let gone = || {
-            let reason = "the worker has left".to_owned();
-            CallFailure::NotExecuted { reason }
-        };
-        if self.parted && call.repeat == Repeat::Safe {
-            return self.refuse(number, gone());
-        }
         let worker = Arc::clone(&self.joining.worker);
-        let parted = self.parted && call.may_start != MayStart::No;
-        if parted {
-            // The worker may know the call, which must not run twice.
-            call.may_start = MayStart::No;
-        }
+        let parted = self.parted;
         let opening = Box::pin(async move {
-            let started = worker.start(call, ledger).await;
-            started.map_err(|failure| match failure {
-                CallFailure::Cancelled if parted => gone(),
-                failure => failure,
-            })
+            match parted {
+                true => worker.start_known(call, ledger).await,
+                false => worker.start(call, ledger).await,
+            }
         });
         self.open(number, opening, accept);
     }

@@ -1,5 +1,6 @@
 //! Each side hears everything that the other has sent before the worker leaves.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_ports::{CallFailure, CallOutcome};
@@ -11,7 +12,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::probe::{journaled, repeatable};
 use crate::raw::{Raw, announce, frame, hello};
-use crate::raw_node::RawNode;
+use crate::raw_node::{RawLink, RawNode};
 use crate::scripted_worker::ScriptedWorker;
 use crate::setting::{Node, config, within};
 
@@ -24,16 +25,21 @@ fn patient() -> LinkConfig {
     }
 }
 
+async fn joined(worker: &Arc<ScriptedWorker>) -> (WorkerJoin, RawLink) {
+    let mut node = RawNode::start().await;
+    let joining = JoiningWorker::new(worker.clone());
+    let join = WorkerJoin::start(&joining, &node.address, patient());
+    let link = node.welcomed(1).await;
+    let mut state = join.state();
+    state.wait_for(|state| state.connected).await.unwrap();
+    (join, link)
+}
+
 #[tokio::test]
 async fn a_worker_stays_until_the_node_has_read_what_it_refused() {
     within(async {
         let worker = ScriptedWorker::running("w");
-        let mut node = RawNode::start().await;
-        let joining = JoiningWorker::new(worker.clone());
-        let join = WorkerJoin::start(&joining, &node.address, patient());
-        let mut link = node.welcomed(1).await;
-        let mut state = join.state();
-        state.wait_for(|state| state.connected).await.unwrap();
+        let (join, mut link) = joined(&worker).await;
         let leaving = tokio::spawn(async move { join.leave(Instant::now()).await });
         let said = link.said().await;
         assert!(
@@ -62,12 +68,7 @@ async fn a_worker_stays_until_the_node_has_read_what_it_refused() {
 async fn a_repeated_start_after_the_goodbye_attaches_to_its_call() {
     within(async {
         let worker = ScriptedWorker::running("w");
-        let mut node = RawNode::start().await;
-        let joining = JoiningWorker::new(worker.clone());
-        let join = WorkerJoin::start(&joining, &node.address, patient());
-        let mut link = node.welcomed(1).await;
-        let mut state = join.state();
-        state.wait_for(|state| state.connected).await.unwrap();
+        let (join, mut link) = joined(&worker).await;
         let running = journaled();
         link.start(7, &running).await;
         let record = worker.call(running.id).await;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Announcement, Attach, Call, CallFailure, CallId, CallOutcome, Epoch, LedgerNumber, MayStart,
-    OwnLists, PoolCatalog, ResourceUpdated, RunningCall, SessionId, Worker, WorkerId, WorkerLoad,
+    Announcement, Attach, Call, CallFailure, CallId, CallOutcome, Epoch, LedgerNumber, OwnLists,
+    PoolCatalog, ResourceUpdated, RunningCall, SessionId, Worker, WorkerId, WorkerLoad,
 };
 use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::{broadcast, watch};
@@ -132,11 +132,8 @@ impl Worker for ScriptedWorker {
 
     async fn start(&self, call: Call, _: Option<LedgerNumber>) -> Result<RunningCall, CallFailure> {
         let id = call.id;
-        let known = self.calls.borrow().get(&id).map(Arc::clone);
-        if known.is_none() && call.may_start == MayStart::No {
-            return Err(CallFailure::Cancelled);
-        }
         self.started.lock().push(call.clone());
+        let known = self.calls.borrow().get(&id).map(Arc::clone);
         if let Some(record) = known {
             return Ok(record.read(0, &self.id));
         }
@@ -155,6 +152,16 @@ impl Worker for ScriptedWorker {
         self.calls.send_modify(|calls| {
             calls.insert(id, Arc::clone(&record));
         });
+        Ok(record.read(0, &self.id))
+    }
+
+    async fn start_known(
+        &self,
+        call: Call,
+        _: Option<LedgerNumber>,
+    ) -> Result<RunningCall, CallFailure> {
+        let known = self.calls.borrow().get(&call.id).map(Arc::clone);
+        let record = known.ok_or_else(CallFailure::worker_left)?;
         Ok(record.read(0, &self.id))
     }
 

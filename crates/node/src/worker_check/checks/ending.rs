@@ -95,16 +95,16 @@ pub(super) async fn drain(listener: &mut WorkerListener) -> CheckResult {
         return failed("a process that can be told to end", error);
     }
     link.announced(|said| said.draining).await?;
+    let done = "done after 20 steps";
     let text = link.text(&mut flight).await?;
-    expect(
-        text == "done after 20 steps",
-        "the result of the call that ran",
-        text,
-    )?;
+    expect(text == done, "the result of the call that ran", text)?;
     let is_goodbye = |frame: &Frame| matches!(frame, Frame::Goodbye(_));
     while !link.kept.iter().any(is_goodbye) {
         link.read("a goodbye").await?;
     }
+    let mut again = link.start(&call).await?;
+    let text = link.text(&mut again).await?;
+    expect(text == done, "the same result for a repeated start", text)?;
     let late = link.call("echo", json!({ "text": "late" }));
     let mut late = link.start(&late).await?;
     let expected = "not_executed after the goodbye";

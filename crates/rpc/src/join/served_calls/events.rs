@@ -94,7 +94,7 @@ impl ServedCalls {
         }
     }
 
-    pub(super) fn refuse(&mut self, number: u64, failure: CallFailure) {
+    fn refuse(&mut self, number: u64, failure: CallFailure) {
         self.flights.remove(&number);
         self.say(Frame::Refused(wire::Refused {
             flight: number,

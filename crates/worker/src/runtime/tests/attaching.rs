@@ -329,6 +329,32 @@ async fn a_call_that_is_only_attached_to_is_never_run() {
 }
 
 #[tokio::test]
+async fn after_a_goodbye_calls_are_attached_to_and_none_starts() {
+    let script = Script::quick();
+    let worker = script.worker(small()).await;
+    let ledger = worker.ledger();
+    let (known, unknown, cancelled) = (call(), call(), call());
+    outcome(&mut worker.start(known.clone(), ledger).await.unwrap()).await;
+    let stopped = Call {
+        may_start: MayStart::No,
+        ..cancelled.clone()
+    };
+    worker.start(stopped, ledger).await.err();
+
+    let mut again = worker.start_known(known, ledger).await.unwrap();
+    assert!(is_done(&outcome(&mut again).await));
+    let refused = worker.start_known(unknown.clone(), ledger).await.err();
+    assert_eq!(refused, Some(CallFailure::worker_left()));
+    // Another link of the worker may still take calls.
+    assert_eq!(worker.start(unknown, ledger).await.err(), refused);
+    let refused = worker.start_known(cancelled, ledger).await.err();
+    assert_eq!(refused, Some(CallFailure::Cancelled));
+    let refused = worker.start_known(repeatable(), None).await.err();
+    assert_eq!(refused, Some(CallFailure::worker_left()));
+    assert_eq!(script.runs(), 1);
+}
+
+#[tokio::test]
 async fn no_clock_decides_whether_a_call_runs() {
     let script = Script::quick();
     let worker = script.worker(small()).await;
