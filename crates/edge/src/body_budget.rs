@@ -3,7 +3,7 @@
 //! A body of up to [`SMALL`] bytes needs no room, so large bodies do not delay small calls. A
 //! larger one takes room before Shoal reads it: first from its principal's share, then from the
 //! node's, each in one step, so that requests cannot deadlock. Without room, TCP slows the sender
-//! down, and Shoal refuses the request after `Timing::body_room`.
+//! down, and Shoal refuses the request after `EdgeConfig::body_wait`.
 //!
 //! The room is held until the request is answered.
 

@@ -33,8 +33,10 @@ settings! {
         pub quotas: Vec<QuotaConfig> = Vec::new(),
         /// Proxies whose `X-Forwarded-For` the edge trusts.
         pub trusted_proxies: TrustedProxies = TrustedProxies::default(),
-        /// Times of request bodies.
-        pub timing: Timing = Timing::default(),
+        /// Maximum time for a request's body to arrive. Then the edge answers `408`.
+        pub body_timeout: Duration = Duration::from_secs(30),
+        /// How long a large body waits for free memory before the edge reads it. Then the edge answers `503`.
+        pub body_wait: Duration = Duration::from_secs(2),
         /// Streams.
         pub streams: StreamSettings = StreamSettings::default(),
         /// Calls.
@@ -56,17 +58,6 @@ settings! {
         pub messages: String = "/messages".to_owned(),
         /// Path prefix that a proxy strips. The edge adds the prefix to the message URL that it sends to clients.
         pub public_base: String = String::new(),
-    }
-}
-
-settings! {
-    /// Times of request bodies.
-    #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct Timing {
-        /// Maximum time for a request's body to arrive. Then the edge answers `408`.
-        pub body: Duration = Duration::from_secs(30),
-        /// How long a large body waits for free memory before the edge reads it. Then the edge answers `503`.
-        pub body_room: Duration = Duration::from_secs(2),
     }
 }
 

@@ -59,7 +59,7 @@ impl Edge {
             _counted: gauges::observe(&self.load),
             budget: BodyBudget::new(
                 &self.config.limits,
-                self.config.timing.body_room,
+                self.config.body_wait,
                 self.load.clone(),
             ),
             backlog,

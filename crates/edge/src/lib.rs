@@ -81,7 +81,7 @@ mod visit;
 mod websocket;
 mod writing;
 
-pub use config::{EdgeConfig, HttpSsePaths, Timing};
+pub use config::{EdgeConfig, HttpSsePaths};
 pub use connection::{Connection, Peer};
 pub use edge::{Edge, EdgeService};
 pub use header_check::ambiguity;

@@ -58,7 +58,7 @@ impl Visit<'_> {
         let config = &self.edge.config;
         let bounds = Bounds {
             bytes: config.limits.body_bytes,
-            within: config.timing.body,
+            within: config.body_timeout,
             room: &self.edge.budget,
             principal: &self.principal,
         };

@@ -5,7 +5,7 @@ use anyhow::Context as _;
 use shoal_auth::{NoAuthentication, OAuth, StaticTokens};
 use shoal_demo::{ConformanceServer, DemoServer};
 use shoal_dispatch::{Config as DispatchConfig, Dispatch};
-use shoal_edge::{EdgeConfig, HttpSsePaths, Timing, TrustedProxies};
+use shoal_edge::{EdgeConfig, HttpSsePaths, TrustedProxies};
 use shoal_outbound::Outbound;
 use shoal_policy::RulesInForce;
 use shoal_ports::{Authenticator, NodeId, Period, Store};
@@ -159,14 +159,12 @@ pub(crate) fn edge_config(settings: &Settings) -> EdgeConfig {
         quotas: Vec::new(),
         // The check of the configuration has parsed these addresses.
         trusted_proxies: TrustedProxies::parse(&server.trusted_proxies).unwrap_or_default(),
-        timing: Timing {
-            body: server.body_timeout.get(),
-            ..Timing::default()
-        },
+        body_timeout: server.body_timeout.get(),
         streams: settings.streams.clone(),
         calls: settings.calls.clone(),
         catalog: settings.catalog.clone(),
         tasks: settings.tasks.clone(),
+        ..EdgeConfig::default()
     }
 }
 

@@ -49,7 +49,6 @@ mod journal;
 mod kind;
 mod last_token;
 mod lazy;
-mod limits;
 mod liveness;
 mod membership;
 mod memo;
@@ -108,7 +107,6 @@ pub use journal::{Begin, Begun, Journal, JournalEntry, JournaledCall, OpenStream
 pub use kind::{Kind, Retry};
 pub use last_token::{LastToken, TokenDigest, digest_of};
 pub use lazy::{LazyReceiver, LazySender, NobodyReceives, Unsent, lazy_channel};
-pub use limits::NodeLimits;
 pub use liveness::{Evidence, Liveness};
 pub use membership::{Membership, NodeInfo};
 pub use memo::Memo;
@@ -122,8 +120,8 @@ pub use quota::{CellRate, QuotaCells, QuotaConfig, QuotaKey, QuotaPer, QuotaSubj
 pub use read_file::{read_file, read_text, read_text_or_pipe};
 pub use secret::{REDACTED, Secret};
 pub use sections::{
-    CacheScope, CallSettings, CatalogSettings, ServerInfo, SessionSettings, StreamSettings,
-    TaskSettings,
+    CacheScope, CallSettings, CatalogSettings, NodeLimits, ServerInfo, SessionSettings,
+    StreamSettings, TaskSettings,
 };
 pub use session_state::{
     STATE_KEY_BYTES, SessionState, StateDoor, StateRequest, no_session, not_kept, perhaps_kept,

@@ -2,12 +2,14 @@
 
 mod calls;
 mod catalog;
+mod limits;
 mod session;
 mod streams;
 mod tasks;
 
 pub use calls::CallSettings;
 pub use catalog::{CacheScope, CatalogSettings, ServerInfo};
+pub use limits::NodeLimits;
 pub use session::SessionSettings;
 pub use streams::StreamSettings;
 pub use tasks::TaskSettings;

@@ -21,7 +21,7 @@ async fn server(wait: Duration) -> Server {
         config.limits.body_bytes = LARGE;
         config.limits.bodies_in_flight_bytes = LIMIT;
         config.streams.grace = PATIENT.into();
-        config.timing.body_room = wait;
+        config.body_wait = wait;
     })
     .await
 }

@@ -3,7 +3,7 @@ use std::net::SocketAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_auth::TokenHash;
-use shoal_edge::Timing;
+use shoal_edge::EdgeConfig;
 use shoal_ports::settings;
 
 use super::{Period, PortTls, SecretSource, listen_address};
@@ -57,7 +57,7 @@ settings! {
         /// How long an HTTP/1.1 connection may be idle. Exceed your load balancer's limit, or requests are lost.
         pub idle_timeout: Period = Period::seconds(620),
         /// Time limit for a request's body.
-        pub body_timeout: Period = Timing::default().body.into(),
+        pub body_timeout: Period = EdgeConfig::default().body_timeout.into(),
         /// How long clients may leave data unread before Shoal closes the connection (HTTP/2: the stream).
         pub write_timeout: Period = Period::seconds(30),
         /// TLS for clients ([TLS](tls.md)). With `certificate` and `key`, the port serves only TLS.

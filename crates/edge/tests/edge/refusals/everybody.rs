@@ -167,7 +167,7 @@ pub(super) async fn shares(rows: &mut Rows) {
     let crowded = guarded(|config| {
         config.limits.body_bytes = LARGE;
         config.limits.bodies_in_flight_bytes_per_principal = LARGE;
-        config.timing.body_room = Duration::ZERO;
+        config.body_wait = Duration::ZERO;
     })
     .await;
     let _all_of_it = announce_a_body(&crowded, LARGE, "authorization: Bearer secret\r\n").await;
@@ -263,7 +263,7 @@ pub(super) async fn limits(rows: &mut Rows) {
     let crowded = Server::with(|config| {
         config.limits.body_bytes = LARGE;
         config.limits.bodies_in_flight_bytes = LARGE;
-        config.timing.body_room = Duration::ZERO;
+        config.body_wait = Duration::ZERO;
     })
     .await;
     let _all_of_it = announce_a_body(&crowded, LARGE, "").await;
@@ -275,7 +275,7 @@ pub(super) async fn limits(rows: &mut Rows) {
 
     let server = Server::with(|config| {
         config.limits.body_bytes = 64;
-        config.timing.body = Duration::from_millis(50);
+        config.body_timeout = Duration::from_millis(50);
     })
     .await;
     rows.check("body over the limit", server.post("x".repeat(65)))

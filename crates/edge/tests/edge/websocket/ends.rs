@@ -222,7 +222,7 @@ async fn answers_to_pings_that_nobody_reads_do_not_pile_up() {
 
 #[tokio::test]
 async fn who_opens_no_session_is_sent_away() {
-    let server = server(|config| config.timing.body = Duration::from_millis(100)).await;
+    let server = server(|config| config.body_timeout = Duration::from_millis(100)).await;
     let mut client = Client::connect(&server, &["mcp"]).await;
     let (code, reason) = client.closed().await;
     assert_eq!(code, CloseCode::Policy);
