@@ -11,7 +11,7 @@ from typing import Any
 
 from shoal_worker import _flight, _link, errors
 from shoal_worker._dial import Dialer
-from shoal_worker._ledger import Ledger
+from shoal_worker._ledger import Ledger, Refused
 from shoal_worker._proto.shoal.worker.v1 import worker_pb2
 from shoal_worker._record import Record
 from shoal_worker._runtime import Runtime
@@ -98,6 +98,17 @@ def leaves_at_once() -> None:
     Dialer.leave = rude  # type: ignore[method-assign]
 
 
+def refuses_all_after_its_goodbye() -> None:
+    start = Runtime.start
+
+    def hasty(runtime: Runtime, call: Any, parted: bool) -> Record:
+        if parted:
+            raise Refused(errors.not_executed("the worker has left"))
+        return start(runtime, call, parted)
+
+    Runtime.start = hasty  # type: ignore[method-assign]
+
+
 def reports_nothing() -> None:
     Runtime.load = lambda _runtime: worker_pb2.Load()  # type: ignore[method-assign]
 
@@ -116,6 +127,7 @@ FAULTS = {
     asks_anybody: "undeclared",
     runs_on_after_sessions: "end_session",
     leaves_at_once: "drain",
+    refuses_all_after_its_goodbye: "drain",
     reports_nothing: "load",
 }
 """What is planted, and the check that finds it."""
