@@ -13,6 +13,7 @@ suite_deploy() {
 
 deploy() {
     heading "deploy"
+    deploy_features
     deploy_image
     deploy_compose
     deploy_systemd
@@ -31,13 +32,23 @@ build_static() {
     static_build check
 }
 
-# static_build VERB: `begin_nicely` or `check`. The release profile (`dist`) takes far longer to build.
+# static_build VERB: `begin_nicely` or `check`. Quick to build: not `dist`, and with the features of the README's first command.
 static_build() {
-    "$1" "build: static binary" 3600 env SHOAL_PROFILE=dev "$ROOT/deploy/build-static" "$WORK/static/shoal"
+    "$1" "build: static binary" 3600 env SHOAL_PROFILE=dev SHOAL_FEATURES= "$ROOT/deploy/build-static" "$WORK/static/shoal"
 }
 
 # is_static FILE: whether it runs without a loader
 is_static() { ! LC_ALL=C ldd "$1" 2>/dev/null | grep -q '=>'; }
+
+deploy_features() {
+    local name="deploy: a shoal without the controller says how to build one with it"
+    if [[ -n ${TEST_SHOAL_BIN:-} ]] || ! once build_static; then
+        skip "$name" "needs a static binary built here"
+        return
+    fi
+    # shellcheck disable=SC2016 # the shell that is started expands it
+    check "$name" 30 bash -c '! said=$("$0" controller 2>&1) && echo "$said" && grep -q -- "--features controller" <<<"$said"' "$STATIC" || true
+}
 
 deploy_image() {
     local name="deploy: image" archive=$WORK/shoal-image.tar

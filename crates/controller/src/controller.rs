@@ -7,13 +7,13 @@ use std::time::Duration;
 use kube::{Client, Config};
 use parking_lot::Mutex;
 use shoal_outbound::OutboundConfig;
+use shoal_ports::kubernetes::KubernetesSettings;
 use shoal_telemetry::metrics::{ReconcileOutcome, metrics};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use toml::Table;
 
-use crate::config::KubernetesConfig;
 use crate::events::Events;
 use crate::lease::{Election, Leadership};
 use crate::measure::observe;
@@ -45,7 +45,7 @@ pub type Check = Arc<dyn Fn(&str, &Table) -> Result<(), String> + Send + Sync>;
 
 /// Makes pools from the objects of a Kubernetes cluster and publishes them.
 pub struct Controller {
-    config: KubernetesConfig,
+    config: KubernetesSettings,
     outbound: OutboundConfig,
     check: Check,
     client: Client,
@@ -62,7 +62,7 @@ impl Controller {
     ///
     /// Fails if the process is in no pod with a token and `KUBECONFIG` names no cluster, or as [`new`](Self::new) does.
     pub async fn connect(
-        config: KubernetesConfig,
+        config: KubernetesSettings,
         outbound: OutboundConfig,
         check: Check,
         me: &str,
@@ -81,7 +81,7 @@ impl Controller {
     /// Fails if no client for the API server can be made.
     pub fn new(
         mut cluster: Config,
-        config: KubernetesConfig,
+        config: KubernetesSettings,
         outbound: OutboundConfig,
         check: Check,
         me: &str,

@@ -8,6 +8,7 @@ use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use tokio::time::timeout;
 
+use crate::kind::kubernetes_kind;
 use crate::plan::{Plan, Refused};
 
 /// Maximum number of Events in one turn.
@@ -66,7 +67,7 @@ impl Events {
             };
             let about = ObjectReference {
                 api_version: Some(object.api_version.clone()),
-                kind: Some(object.kind.kubernetes_kind().to_owned()),
+                kind: Some(kubernetes_kind(object.kind).to_owned()),
                 name: Some(object.name.clone()),
                 namespace: Some(object.namespace.clone()),
                 uid: Some(object.uid.clone()),

@@ -1,53 +1,26 @@
-use kube::core::{ApiResource, GroupVersionKind};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+//! The resources of each kind of server at the API server.
 
-/// A kind of object that can be a server.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// A Service with the label `shoal.dev/server: "true"`.
-    Service,
-    /// `MCPServer` of the Kubernetes SIG's mcp-lifecycle-operator.
-    McpLifecycleOperator,
-    /// `MCPServer` of Stacklok's ToolHive.
-    Toolhive,
+use kube::core::{ApiResource, GroupVersionKind};
+use shoal_ports::kubernetes::ServerKind;
+
+pub(crate) const fn kubernetes_kind(kind: ServerKind) -> &'static str {
+    match kind {
+        ServerKind::Service => "Service",
+        ServerKind::McpLifecycleOperator | ServerKind::Toolhive => "MCPServer",
+    }
 }
 
-impl Kind {
-    /// All kinds of objects.
-    pub const ALL: [Self; 3] = [Self::Service, Self::McpLifecycleOperator, Self::Toolhive];
-
-    /// Returns the kind's name in settings.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Service => "service",
-            Self::McpLifecycleOperator => "mcp-lifecycle-operator",
-            Self::Toolhive => "toolhive",
-        }
-    }
-
-    pub(crate) const fn kubernetes_kind(self) -> &'static str {
-        match self {
-            Self::Service => "Service",
-            Self::McpLifecycleOperator | Self::Toolhive => "MCPServer",
-        }
-    }
-
-    /// Returns the versions of the kind's resource, in the order in which to try them.
-    pub(crate) fn resources(self) -> Vec<ApiResource> {
-        const OPERATORS: &[&str] = &["v1beta1", "v1alpha1"];
-        let (group, versions, plural): (_, &[&str], _) = match self {
-            Self::Service => ("", &["v1"], "services"),
-            Self::McpLifecycleOperator => ("mcp.x-k8s.io", OPERATORS, "mcpservers"),
-            Self::Toolhive => ("toolhive.stacklok.dev", OPERATORS, "mcpservers"),
-        };
-        let resource = |version: &&str| {
-            let kind = GroupVersionKind::gvk(group, version, self.kubernetes_kind());
-            ApiResource::from_gvk_with_plural(&kind, plural)
-        };
-        versions.iter().map(resource).collect()
-    }
+/// Returns the versions of the kind's resource, in the order in which to try them.
+pub(crate) fn resources(kind: ServerKind) -> Vec<ApiResource> {
+    const OPERATORS: &[&str] = &["v1beta1", "v1alpha1"];
+    let (group, versions, plural): (_, &[&str], _) = match kind {
+        ServerKind::Service => ("", &["v1"], "services"),
+        ServerKind::McpLifecycleOperator => ("mcp.x-k8s.io", OPERATORS, "mcpservers"),
+        ServerKind::Toolhive => ("toolhive.stacklok.dev", OPERATORS, "mcpservers"),
+    };
+    let resource = |version: &&str| {
+        let kind = GroupVersionKind::gvk(group, version, kubernetes_kind(kind));
+        ApiResource::from_gvk_with_plural(&kind, plural)
+    };
+    versions.iter().map(resource).collect()
 }

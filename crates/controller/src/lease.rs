@@ -9,10 +9,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::PostParams;
 use kube::{Api, Client, Resource as _};
+use shoal_ports::kubernetes::KubernetesSettings;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
-
-use crate::config::KubernetesConfig;
 
 /// Whether, and until when, this controller may write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,7 +56,7 @@ pub(crate) struct Election {
 }
 
 impl Election {
-    pub(crate) fn new(client: Client, config: &KubernetesConfig, me: &str) -> Self {
+    pub(crate) fn new(client: Client, config: &KubernetesSettings, me: &str) -> Self {
         Self {
             leases: Api::default_namespaced(client.clone()),
             config_maps: Api::default_namespaced(client),

@@ -5,8 +5,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `config` | the settings |
-//! | `kind` | the kinds of objects that can be servers |
+//! | `kind` | the resources of each kind of server |
 //! | `object` | the parts of an object that are kept |
 //! | `target` | which URLs may become a pool |
 //! | `translate` | one object becomes one pool, or is refused |
@@ -22,7 +21,6 @@
 //! | `status` | the report for operators |
 //! | `measure` | the metrics |
 
-mod config;
 mod controller;
 mod events;
 mod kind;
@@ -39,8 +37,6 @@ mod tokens;
 mod translate;
 mod watch;
 
-pub use self::config::{KubernetesConfig, MOST_POOLS};
 pub use self::controller::{Check, Controller};
-pub use self::kind::Kind;
 pub use self::render::POOLS_KEY;
 pub use self::status::Report;

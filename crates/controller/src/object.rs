@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use kube::core::DynamicObject;
 use serde_json::Value;
+use shoal_ports::kubernetes::ServerKind;
 
-use crate::kind::Kind;
 use crate::target::LONGEST_URL;
 use crate::translate::{LONGEST_KEY, LONGEST_PATH, LONGEST_PREFIX};
 
@@ -30,7 +30,7 @@ const MOST_PORTS: usize = 100;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Object {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ServerKind,
     pub(crate) api_version: String,
     pub(crate) namespace: String,
     pub(crate) name: String,
@@ -72,12 +72,12 @@ pub(crate) struct Port {
 
 impl Object {
     /// Reads an object. Returns `None` if it has no name or namespace, which the API server always sends.
-    pub(crate) fn of(kind: Kind, api_version: &str, object: &DynamicObject) -> Option<Self> {
+    pub(crate) fn of(kind: ServerKind, api_version: &str, object: &DynamicObject) -> Option<Self> {
         let metadata = &object.metadata;
         let labels = metadata.labels.as_ref();
         let server = labels.and_then(|labels| labels.get("shoal.dev/server"));
-        let all =
-            (metadata.annotations.as_ref()).filter(|_| kind != Kind::Service || server.is_some());
+        let all = (metadata.annotations.as_ref())
+            .filter(|_| kind != ServerKind::Service || server.is_some());
         let said = |(name, longest): &(&'static str, usize)| {
             let value = all?.get(&format!("{PREFIX}{name}"))?;
             Some((*name, bounded(value, *longest)))
@@ -94,11 +94,13 @@ impl Object {
             server: server.cloned(),
             annotations: ANNOTATIONS.iter().filter_map(said).collect(),
             what: match kind {
-                Kind::Service => What::Service(Service::of(&object.data["spec"], server.is_some())),
-                Kind::McpLifecycleOperator => {
+                ServerKind::Service => {
+                    What::Service(Service::of(&object.data["spec"], server.is_some()))
+                }
+                ServerKind::McpLifecycleOperator => {
                     What::Published(text(&object.data["status"]["address"]["url"]))
                 }
-                Kind::Toolhive => What::Published(text(&object.data["status"]["url"])),
+                ServerKind::Toolhive => What::Published(text(&object.data["status"]["url"])),
             },
         })
     }
@@ -135,7 +137,7 @@ impl Object {
     }
 
     /// Returns the key by which objects are sorted: creation time, then kind, namespace and name.
-    pub(crate) fn seniority(&self) -> (&str, Kind, &str, &str) {
+    pub(crate) fn seniority(&self) -> (&str, ServerKind, &str, &str) {
         (&self.created, self.kind, &self.namespace, &self.name)
     }
 }

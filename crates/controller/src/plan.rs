@@ -4,9 +4,9 @@ use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use shoal_outbound::OutboundConfig;
+use shoal_ports::kubernetes::KubernetesSettings;
 use shoal_telemetry::metrics::DiscoveryRefusal as Reason;
 
-use crate::config::KubernetesConfig;
 use crate::object::{Object, What};
 use crate::target::Reach;
 use crate::translate::{NoPool, Pool, Refusal, SecretKey, pool};
@@ -40,7 +40,7 @@ impl<'a> Plan<'a> {
     /// names.
     pub(crate) fn of(
         objects: &'a [impl Borrow<Object>],
-        config: &KubernetesConfig,
+        config: &KubernetesSettings,
         outbound: &OutboundConfig,
         taken: &BTreeSet<String>,
         accepts: Accepts<'_>,

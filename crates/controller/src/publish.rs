@@ -4,8 +4,8 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::PostParams;
 use kube::{Api, Client};
+use shoal_ports::kubernetes::KubernetesSettings;
 
-use crate::config::KubernetesConfig;
 use crate::render::Texts;
 
 pub(crate) struct Publisher {
@@ -16,7 +16,7 @@ pub(crate) struct Publisher {
 }
 
 impl Publisher {
-    pub(crate) fn new(client: &Client, config: &KubernetesConfig) -> Self {
+    pub(crate) fn new(client: &Client, config: &KubernetesSettings) -> Self {
         Self {
             config_maps: Api::default_namespaced(client.clone()),
             secrets: Api::default_namespaced(client.clone()),

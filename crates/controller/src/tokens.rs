@@ -9,9 +9,9 @@ use futures::stream::{self, StreamExt as _};
 use k8s_openapi::api::core::v1;
 use kube::{Api, Client};
 use shoal_ports::Secret;
+use shoal_ports::kubernetes::KubernetesSettings;
 use tokio::time::{Instant, timeout};
 
-use crate::config::KubernetesConfig;
 use crate::translate::SecretKey;
 
 /// Maximum bytes of a token.
@@ -41,7 +41,7 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
-    pub(crate) fn new(client: Client, config: &KubernetesConfig) -> Self {
+    pub(crate) fn new(client: Client, config: &KubernetesSettings) -> Self {
         Self {
             client,
             every: config.tokens_every.get(),

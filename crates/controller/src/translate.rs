@@ -1,7 +1,7 @@
+use shoal_ports::kubernetes::is_subdomain;
 use shoal_telemetry::metrics::DiscoveryRefusal as Reason;
 use url::Url;
 
-use crate::config::is_subdomain;
 use crate::name::pool_name;
 use crate::object::{Object, Port, Service, What, cut};
 use crate::target::Reach;

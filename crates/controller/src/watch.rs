@@ -14,13 +14,13 @@ use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use parking_lot::Mutex;
 use serde::Serialize;
+use shoal_ports::kubernetes::{EVERY_NAMESPACE, KubernetesSettings, ServerKind};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 use self::objects::{MOST_BYTES, Objects};
 use self::source::Source;
-use crate::config::{EVERY_NAMESPACE, KubernetesConfig};
-use crate::kind::Kind;
+use crate::kind::resources;
 use crate::object::Object;
 
 /// Maximum objects in a page of the API server's list. One object may have 1.5 MiB.
@@ -35,7 +35,7 @@ const LIST_AGAIN: Duration = Duration::from_secs(600);
 /// All objects that the controller knows, by kind and namespace.
 #[derive(Default)]
 pub(crate) struct Sources {
-    known: Mutex<BTreeMap<(Kind, String), Source>>,
+    known: Mutex<BTreeMap<(ServerKind, String), Source>>,
     pub(crate) changed: Notify,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Sources {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SourceReport {
     /// The kind of object.
-    pub kind: Kind,
+    pub kind: ServerKind,
     /// The namespace; `*` for all.
     pub namespace: String,
     /// The kind's API version in use.
@@ -66,7 +66,7 @@ enum End {
 }
 
 impl Sources {
-    pub(crate) fn of(config: &KubernetesConfig) -> Arc<Self> {
+    pub(crate) fn of(config: &KubernetesSettings) -> Arc<Self> {
         let sources = Self::default();
         {
             let mut known = sources.known.lock();
@@ -74,7 +74,7 @@ impl Sources {
                 for kind in &config.kinds {
                     known.insert((*kind, namespace.clone()), Source::default());
                     // Services are always watched, because the URLs of other kinds lead to them.
-                    known.insert((Kind::Service, namespace.clone()), Source::default());
+                    known.insert((ServerKind::Service, namespace.clone()), Source::default());
                 }
             }
         }
@@ -91,10 +91,16 @@ impl Sources {
         futures::future::join_all(followed).await;
     }
 
-    async fn follow_one(&self, client: Client, kind: Kind, namespace: String, retry: Duration) {
+    async fn follow_one(
+        &self,
+        client: Client,
+        kind: ServerKind,
+        namespace: String,
+        retry: Duration,
+    ) {
         let id = (kind, namespace);
         loop {
-            for resource in kind.resources() {
+            for resource in resources(kind) {
                 let api = api(&client, &id.1, &resource);
                 let events = || {
                     watcher(api.clone(), watcher::Config::default().page_size(PAGE))
@@ -126,7 +132,7 @@ impl Sources {
     /// Applies a source's events until the cluster lacks its kind, or until it is time to list again.
     async fn take(
         &self,
-        id: &(Kind, String),
+        id: &(ServerKind, String),
         api_version: &str,
         events: impl Stream<Item = watcher::Result<Event<DynamicObject>>>,
     ) -> End {
@@ -177,7 +183,7 @@ impl Sources {
     /// Whether limits left out objects of the last complete list or of later changes, or reading failed. After a failed
     /// request, a watch of objects that do not change gives no sign that it works again, but a list does. Returns
     /// `false` while a list is in progress.
-    fn wants_list(&self, id: &(Kind, String)) -> bool {
+    fn wants_list(&self, id: &(ServerKind, String)) -> bool {
         let known = self.known.lock();
         known.get(id).is_some_and(|it| {
             it.listing.is_none() && (it.trouble.is_some() || !it.objects.left_out().is_empty())
@@ -185,7 +191,7 @@ impl Sources {
     }
 
     /// Applies an event to a source. The source's objects may take the bytes that the kind's other sources leave.
-    fn apply(&self, id: &(Kind, String), api_version: &str, event: Event<DynamicObject>) {
+    fn apply(&self, id: &(ServerKind, String), api_version: &str, event: Event<DynamicObject>) {
         let mut known = self.known.lock();
         let others = known
             .iter()
@@ -199,7 +205,7 @@ impl Sources {
     }
 
     /// Applies `change` to a source, and wakes the controller if `change` returns `true`.
-    fn change(&self, id: &(Kind, String), change: impl FnOnce(&mut Source) -> bool) {
+    fn change(&self, id: &(ServerKind, String), change: impl FnOnce(&mut Source) -> bool) {
         if self.known.lock().get_mut(id).is_some_and(change) {
             self.changed.notify_one();
         }
@@ -255,16 +261,16 @@ mod tests {
     use futures::stream::{self, StreamExt as _};
     use kube::core::{ApiResource, DynamicObject};
     use kube::runtime::watcher::{self, Event};
+    use shoal_ports::kubernetes::{KubernetesSettings, ServerKind};
     use tokio::time::timeout;
 
     use super::{End, Sources};
-    use crate::config::KubernetesConfig;
-    use crate::kind::Kind;
+    use crate::kind::resources;
     use crate::object::Object;
 
     /// Makes a Service with a path of so many characters.
     pub(in crate::watch) fn service(namespace: &str, name: &str, path: usize) -> DynamicObject {
-        let resource: &ApiResource = &Kind::Service.resources()[0];
+        let resource: &ApiResource = &resources(ServerKind::Service)[0];
         let mut object = DynamicObject::new(name, resource).within(namespace);
         let label = ("shoal.dev/server".to_owned(), "true".to_owned());
         object.metadata.labels = Some([label].into());
@@ -273,14 +279,14 @@ mod tests {
         object
     }
 
-    fn id(namespace: &str) -> (Kind, String) {
-        (Kind::Service, namespace.to_owned())
+    fn id(namespace: &str) -> (ServerKind, String) {
+        (ServerKind::Service, namespace.to_owned())
     }
 
     fn sources(namespaces: &[&str]) -> Arc<Sources> {
-        Sources::of(&KubernetesConfig {
+        Sources::of(&KubernetesSettings {
             namespaces: namespaces.iter().map(|it| (*it).to_owned()).collect(),
-            ..KubernetesConfig::default()
+            ..KubernetesSettings::default()
         })
     }
 
@@ -414,7 +420,7 @@ mod tests {
 
     #[test]
     fn a_long_annotation_is_cut() {
-        let long = Object::of(Kind::Service, "v1", &service("a", "s", 10_000_000));
+        let long = Object::of(ServerKind::Service, "v1", &service("a", "s", 10_000_000));
         assert!(long.unwrap().bytes() < 2_000);
     }
 }

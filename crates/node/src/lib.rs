@@ -27,6 +27,7 @@ pub mod client_config;
 pub mod cluster;
 pub mod config;
 pub mod config_command;
+#[cfg(feature = "controller")]
 pub mod controller_command;
 mod descriptors;
 pub mod exit;

@@ -11,13 +11,15 @@ use tokio::runtime::{Builder, Runtime};
 
 pub use crate::pool_handler::{PoolHandler, StartHandler};
 
-use crate::cli::{Cli, Command, Serve};
+use crate::cli::{Cli, Command, Controller, Serve};
 use crate::config::{self, Environment, Loaded, Preset, Role, Settings};
+#[cfg(feature = "controller")]
+use crate::controller_command;
 use crate::exit::Failure;
 use crate::node_id::node_id;
 use crate::{
-    call_command, certificates_command, client_config, config_command, controller_command, install,
-    policy_command, serve, shell, status_command, stdio, worker_check,
+    call_command, certificates_command, client_config, config_command, install, policy_command,
+    serve, shell, status_command, stdio, worker_check,
 };
 
 const LAST_MOMENTS: Duration = Duration::from_secs(1);
@@ -120,13 +122,7 @@ impl Program {
             Command::WorkerCheck(command) => in_runtime(worker_check::run(&command)),
             Command::ClientConfig(command) => client_config::run(&command),
             Command::Certificates(command) => in_runtime(certificates_command::run(&command)),
-            Command::Controller(command) => {
-                let environment = Environment::of_process();
-                let loaded = controller_command::load(&command, &environment)?;
-                told(loaded, |loaded, id| {
-                    controller_command::run(command, environment, loaded, id)
-                })
-            }
+            Command::Controller(command) => control(command),
             Command::Policy(command) => policy_command::run(&command, &self.settings),
             Command::Config(command) => {
                 config_command::run(&command, &self.settings, &self.check())
@@ -165,6 +161,23 @@ fn check(own: Option<&str>, settings: &Settings) -> Result<(), Failure> {
         "pools.{name}.backend = \"handler\" stands for a server that is built in, and {brings}; or leave the role \
              worker out (node.roles)"
     )))
+}
+
+#[cfg(feature = "controller")]
+fn control(command: Controller) -> Result<(), Failure> {
+    let environment = Environment::of_process();
+    let loaded = controller_command::load(&command, &environment)?;
+    told(loaded, |loaded, id| {
+        controller_command::run(command, environment, loaded, id)
+    })
+}
+
+#[cfg(not(feature = "controller"))]
+fn control(_: Controller) -> Result<(), Failure> {
+    Err(Failure::usage(
+        "this program was built without the controller: build it without --no-default-features, or with \
+         --features controller",
+    ))
 }
 
 fn told<W: Future<Output = Result<(), Failure>>>(

@@ -119,6 +119,7 @@ pub use principal_counts::PrincipalCounts;
 pub use quota::{CellRate, QuotaCells, QuotaConfig, QuotaKey, QuotaPer, QuotaSubject, Rate, Taken};
 pub use read_file::{read_file, read_text, read_text_or_pipe};
 pub use secret::{REDACTED, Secret};
+pub use sections::kubernetes;
 pub use sections::{
     CacheScope, CallSettings, CatalogSettings, NodeLimits, ServerInfo, SessionSettings,
     StreamSettings, TaskSettings,

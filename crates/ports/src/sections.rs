@@ -2,6 +2,7 @@
 
 mod calls;
 mod catalog;
+pub mod kubernetes;
 mod limits;
 mod session;
 mod streams;

@@ -5,16 +5,15 @@ use kube::core::DynamicObject;
 use serde_json::{Value, json};
 use shoal_outbound::OutboundConfig;
 use shoal_ports::Secret;
+use shoal_ports::kubernetes::{KubernetesSettings, ServerKind};
 use shoal_telemetry::metrics::DiscoveryRefusal as Reason;
 
 use super::Plan;
-use crate::config::KubernetesConfig;
-use crate::kind::Kind;
 use crate::object::{Object, What};
 use crate::render::texts;
 use crate::translate::{Pool, SecretKey};
 
-fn object(kind: Kind, value: Value) -> Object {
+fn object(kind: ServerKind, value: Value) -> Object {
     let object: DynamicObject = serde_json::from_value(value).unwrap();
     Object::of(kind, "v1", &object).unwrap()
 }
@@ -38,7 +37,7 @@ fn service_with(name: &str, age: u32, annotations: Value, spec: Value) -> Object
         },
         "spec": spec,
     });
-    object(Kind::Service, value)
+    object(ServerKind::Service, value)
 }
 
 fn plain(name: &str, spec: Value) -> Object {
@@ -47,9 +46,9 @@ fn plain(name: &str, spec: Value) -> Object {
     service
 }
 
-fn published(kind: Kind, name: &str, url: &str) -> Object {
+fn published(kind: ServerKind, name: &str, url: &str) -> Object {
     let status = match kind {
-        Kind::Toolhive => json!({ "url": url }),
+        ServerKind::Toolhive => json!({ "url": url }),
         _ => json!({ "address": { "url": url } }),
     };
     let value = json!({
@@ -60,14 +59,14 @@ fn published(kind: Kind, name: &str, url: &str) -> Object {
     object(kind, value)
 }
 
-fn config() -> KubernetesConfig {
-    KubernetesConfig {
+fn config() -> KubernetesSettings {
+    KubernetesSettings {
         tokens: true,
-        ..KubernetesConfig::default()
+        ..KubernetesSettings::default()
     }
 }
 
-fn plan<'a>(objects: &'a [Object], config: &KubernetesConfig, taken: &[&str]) -> Plan<'a> {
+fn plan<'a>(objects: &'a [Object], config: &KubernetesSettings, taken: &[&str]) -> Plan<'a> {
     let outbound = OutboundConfig {
         allow: vec!["10.9.0.0/16".to_owned()],
         ..OutboundConfig::default()
@@ -193,7 +192,7 @@ fn a_refused_url_is_told_with_what_to_write() {
         ),
         (&long, "does not begin with http:// or https://"),
     ] {
-        let objects = [published(Kind::Toolhive, "x", url)];
+        let objects = [published(ServerKind::Toolhive, "x", url)];
         let plan = plan(&objects, &config(), &[]);
         let told = &plan.refused[0].refusal.message;
         assert!(told.contains(what), "{told}");
@@ -236,7 +235,7 @@ fn a_published_url_stays_within_its_namespace() {
         "file:///etc/passwd",
         "not a URL",
     ];
-    for kind in [Kind::McpLifecycleOperator, Kind::Toolhive] {
+    for kind in [ServerKind::McpLifecycleOperator, ServerKind::Toolhive] {
         let with = |url: &str| {
             let mut other = plain("mcp-y", selects.clone());
             other.namespace = "team-b".to_owned();
@@ -271,18 +270,18 @@ fn one_that_has_no_url_yet_or_is_going_is_nothing() {
     let mut going = service("x", 0, json!({}));
     going.leaving = true;
     let excluded = |url: &str| {
-        let mut object = published(Kind::Toolhive, "y", url);
+        let mut object = published(ServerKind::Toolhive, "y", url);
         object.server = Some("false".to_owned());
         object
     };
-    let mut going_without_url = published(Kind::Toolhive, "w", "");
+    let mut going_without_url = published(ServerKind::Toolhive, "w", "");
     going_without_url.leaving = true;
     let objects = [
         going,
         excluded("http://nowhere/"),
         excluded(""),
         going_without_url,
-        published(Kind::Toolhive, "z", ""),
+        published(ServerKind::Toolhive, "z", ""),
     ];
     let plan = plan(&objects, &config(), &[]);
     assert!(plan.pools.is_empty() && plan.refused.is_empty());
@@ -291,7 +290,7 @@ fn one_that_has_no_url_yet_or_is_going_is_nothing() {
 
 #[test]
 fn names_and_places_are_those_of_the_oldest() {
-    let limited = KubernetesConfig {
+    let limited = KubernetesSettings {
         pools: 2,
         ..config()
     };
@@ -299,7 +298,11 @@ fn names_and_places_are_those_of_the_oldest() {
     let objects = [
         service("c", 9, json!({})),
         service("b", 2, json!({})),
-        published(Kind::McpLifecycleOperator, "b", "http://b.team-a.svc/mcp"),
+        published(
+            ServerKind::McpLifecycleOperator,
+            "b",
+            "http://b.team-a.svc/mcp",
+        ),
         service("a", 5, json!({})),
         plain("other", selects),
         service("mine", 1, json!({})),
@@ -325,14 +328,14 @@ fn names_and_places_are_those_of_the_oldest() {
 
 #[test]
 fn an_object_of_a_kind_that_is_left_out_is_no_server() {
-    let limited = KubernetesConfig {
-        kinds: vec![Kind::Toolhive],
+    let limited = KubernetesSettings {
+        kinds: vec![ServerKind::Toolhive],
         ..config()
     };
     let objects = [
         service("b", 0, json!({})),
         service("bad", 1, json!({ "shoal.dev/port": "nowhere" })),
-        published(Kind::Toolhive, "x", "http://b.team-a.svc/mcp"),
+        published(ServerKind::Toolhive, "x", "http://b.team-a.svc/mcp"),
     ];
     let plan = plan(&objects, &limited, &[]);
     let names: Vec<&str> = plan.pools.iter().map(|it| it.pool.name.as_str()).collect();
@@ -342,7 +345,7 @@ fn an_object_of_a_kind_that_is_left_out_is_no_server() {
 
 #[test]
 fn a_namespace_takes_the_places_of_no_other() {
-    let limited = KubernetesConfig {
+    let limited = KubernetesSettings {
         pools_per_namespace: 2,
         ..config()
     };
@@ -378,7 +381,7 @@ fn an_object_takes_no_more_memory_than_it_needs() {
 
     for more in ["", "x", "xx", "xxx"] {
         let url = format!("http://mcp-x.team-a.svc/{more}{long}");
-        let published = published(Kind::Toolhive, "x", &url);
+        let published = published(ServerKind::Toolhive, "x", &url);
         let What::Published(Some(kept)) = &published.what else {
             panic!("{published:?}");
         };
@@ -432,7 +435,7 @@ fn a_plan_fits_into_a_config_map() {
     let objects: Vec<Object> = (0..2000)
         .map(|at| service(&format!("s{at:04}"), 0, said.clone()))
         .collect();
-    let many = KubernetesConfig {
+    let many = KubernetesSettings {
         pools: 10_000,
         pools_per_namespace: 10_000,
         ..config()

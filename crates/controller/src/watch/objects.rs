@@ -211,7 +211,7 @@ mod tests {
 
     fn object(namespace: &str, name: &str, path: usize) -> Arc<Object> {
         Object::of(
-            crate::kind::Kind::Service,
+            shoal_ports::kubernetes::ServerKind::Service,
             "v1",
             &service(namespace, name, path),
         )

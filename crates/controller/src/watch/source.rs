@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use kube::core::DynamicObject;
 use kube::runtime::watcher::Event;
+use shoal_ports::kubernetes::ServerKind;
 
 use super::objects::Objects;
-use crate::kind::Kind;
 use crate::object::Object;
 
 #[derive(Default)]
@@ -41,7 +41,7 @@ impl Source {
     /// Applies an event within `room` bytes. Returns whether the objects may have changed.
     pub(super) fn see(
         &mut self,
-        (kind, api_version): (Kind, &str),
+        (kind, api_version): (ServerKind, &str),
         event: Event<DynamicObject>,
         room: usize,
     ) -> bool {

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use serde_json::json;
-use shoal_controller::KubernetesConfig;
 use shoal_ports::Period;
+use shoal_ports::kubernetes::KubernetesSettings;
 
 use crate::api::Api;
 use crate::running::{SERVICES, config, service, start, start_with, until};
@@ -15,7 +15,7 @@ async fn a_write_that_conflicts_is_repeated() {
     api.put(SERVICES, service("weather", json!({})));
     let own = "api/v1/namespaces/shoal/secrets/shoal-discovered";
     api.fail("PUT", own, 1, 409);
-    let config = KubernetesConfig {
+    let config = KubernetesSettings {
         tokens_every: Period::seconds(3_600),
         ..config()
     };
@@ -35,7 +35,7 @@ async fn a_turn_ends_with_the_leadership() {
     let api = Api::start().await;
     api.put(SERVICES, service("weather", json!({})));
     let lease = Duration::from_secs(2);
-    let config = KubernetesConfig {
+    let config = KubernetesSettings {
         lease_duration: lease.into(),
         ..config()
     };
@@ -70,7 +70,7 @@ async fn a_turn_that_takes_longer_than_the_lease_does_not_lose_it() {
     const OWN: &str = "api/v1/namespaces/shoal/configmaps";
     let api = Api::start().await;
     api.put(SERVICES, service("weather", json!({})));
-    let config = KubernetesConfig {
+    let config = KubernetesSettings {
         lease_duration: Period::seconds(1),
         ..config()
     };

@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::json;
-use shoal_controller::KubernetesConfig;
 use shoal_ports::Period;
+use shoal_ports::kubernetes::KubernetesSettings;
 
 use api::Api;
 use running::{Running, SERVICES, config, service, start, start_with, until};
@@ -69,7 +69,7 @@ async fn a_list_that_gets_no_answer_is_requested_again() {
     let api = Api::start().await;
     api.put(SERVICES, service("weather", json!({})));
     api.hold(SERVICES);
-    let seldom = KubernetesConfig {
+    let seldom = KubernetesSettings {
         tokens_every: Period::seconds(60),
         retry: Period::seconds(60),
         lease_duration: Period::seconds(300),

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use shoal_controller::{Check, Controller, KubernetesConfig, Report};
+use shoal_controller::{Check, Controller, Report};
 use shoal_outbound::OutboundConfig;
 use shoal_ports::Period;
+use shoal_ports::kubernetes::KubernetesSettings;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -27,18 +28,18 @@ pub(crate) fn start(api: &Api, me: &str) -> Running {
     start_with(api, me, config())
 }
 
-pub(crate) fn config() -> KubernetesConfig {
-    KubernetesConfig {
+pub(crate) fn config() -> KubernetesSettings {
+    KubernetesSettings {
         namespaces: vec!["team-a".to_owned()],
         tokens: true,
         tokens_every: Period::millis(200),
         retry: Period::millis(100),
         lease_duration: Period::seconds(3),
-        ..KubernetesConfig::default()
+        ..KubernetesSettings::default()
     }
 }
 
-pub(crate) fn start_with(api: &Api, me: &str, config: KubernetesConfig) -> Running {
+pub(crate) fn start_with(api: &Api, me: &str, config: KubernetesSettings) -> Running {
     let check: Check = Arc::new(|_, _| Ok(()));
     let outbound = OutboundConfig::default();
     let controller = Controller::new(api.cluster(), config, outbound, check, me).unwrap();

@@ -1,5 +1,5 @@
 use serde_json::json;
-use shoal_controller::KubernetesConfig;
+use shoal_ports::kubernetes::KubernetesSettings;
 
 use crate::api::Api;
 use crate::running::{SERVICES, config, service, start, start_with, until};
@@ -164,7 +164,7 @@ async fn a_controller_without_the_right_reads_no_secret() {
     api.put(SERVICES, service_with_token());
     api.put(SERVICES, service("news", json!({})));
     api.fail("GET", &format!("{SECRETS}/weather"), 1, 403);
-    let config = KubernetesConfig {
+    let config = KubernetesSettings {
         tokens: false,
         ..config()
     };

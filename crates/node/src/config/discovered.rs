@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
-use shoal_controller::MOST_POOLS;
+use shoal_ports::kubernetes::MOST_POOLS;
 use shoal_ports::read_text;
 use shoal_protocol::is_unseen;
 use toml::{Table, Value};
@@ -211,7 +211,7 @@ fn escaped(text: &str, longest: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use shoal_controller::MOST_POOLS;
+    use shoal_ports::kubernetes::MOST_POOLS;
 
     use super::add_to;
     use crate::config::{Backend, Finding, Pool, Role, Settings};

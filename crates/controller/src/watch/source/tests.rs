@@ -1,13 +1,13 @@
 use kube::core::DynamicObject;
 use kube::runtime::watcher::Event;
+use shoal_ports::kubernetes::ServerKind;
 
 use super::Source;
-use crate::kind::Kind;
 use crate::watch::objects::{MOST_BYTES, MOST_NAMESPACE_BYTES, MOST_OBJECTS};
 use crate::watch::tests::service;
 
 fn see(source: &mut Source, event: Event<DynamicObject>, room: usize) -> bool {
-    source.see((Kind::Service, "v1"), event, room)
+    source.see((ServerKind::Service, "v1"), event, room)
 }
 
 fn list(source: &mut Source, objects: impl IntoIterator<Item = DynamicObject>, room: usize) {

@@ -1,33 +1,61 @@
+//! `[discovery.kubernetes]`: what the controller watches and writes.
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shoal_ports::{Period, settings};
 
-use crate::kind::Kind;
+use crate::{Period, settings};
 
 /// Maximum pools that a node reads from the controller's file (`discovery.file`).
 pub const MOST_POOLS: usize = 2000;
 
 /// The setting that stands for every namespace.
-pub(crate) const EVERY_NAMESPACE: &str = "*";
+pub const EVERY_NAMESPACE: &str = "*";
+
+/// A kind of object that can be a server.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Kind")]
+pub enum ServerKind {
+    /// A Service with the label `shoal.dev/server: "true"`.
+    Service,
+    /// `MCPServer` of the Kubernetes SIG's mcp-lifecycle-operator.
+    McpLifecycleOperator,
+    /// `MCPServer` of Stacklok's ToolHive.
+    Toolhive,
+}
+
+impl ServerKind {
+    /// All kinds of objects.
+    pub const ALL: [Self; 3] = [Self::Service, Self::McpLifecycleOperator, Self::Toolhive];
+
+    /// Returns the kind's name in settings.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Service => "service",
+            Self::McpLifecycleOperator => "mcp-lifecycle-operator",
+            Self::Toolhive => "toolhive",
+        }
+    }
+}
 
 settings! {
     /// `shoal controller`: which objects of a Kubernetes cluster become pools, and where these are written.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     #[schemars(rename = "Kubernetes")]
-    pub struct KubernetesConfig {
+    pub struct KubernetesSettings {
         /// Namespaces that the controller watches; `["*"]` is all. The controller needs rights in each.
         pub namespaces: Vec<String> = Vec::new(),
-        /// Objects that become pools: `"service"` (label `shoal.dev/server: "true"`), `"mcp-lifecycle-operator"`
-        /// (`MCPServer` of `mcp.x-k8s.io`), `"toolhive"` (`MCPServer` of `toolhive.stacklok.dev`).
-        pub kinds: Vec<Kind> = Kind::ALL.to_vec(),
+        /// Kinds of [objects that become pools](kubernetes-servers.md#which-objects-are-servers).
+        pub kinds: Vec<ServerKind> = ServerKind::ALL.to_vec(),
         /// DNS domain of the cluster.
         pub cluster_domain: String = "cluster.local".to_owned(),
-        /// Lets objects name a Secret with a token (`shoal.dev/token-secret`), if it has the label `shoal.dev/token:
-        /// "true"`.
+        /// Lets objects name a [Secret with a token](kubernetes-servers.md#give-a-server-a-token).
         pub tokens: bool = false,
         /// How often the controller reads the tokens.
         pub tokens_every: Period = Period::seconds(60),
@@ -50,7 +78,7 @@ settings! {
     }
 }
 
-impl KubernetesConfig {
+impl KubernetesSettings {
     /// Checks the settings that can be checked without a cluster.
     ///
     /// # Errors
@@ -96,12 +124,12 @@ impl KubernetesConfig {
 }
 
 /// Whether the text is a DNS label as Kubernetes requires (RFC 1123).
-pub(crate) fn is_label(text: &str) -> bool {
+fn is_label(text: &str) -> bool {
     text.len() <= 63 && is_part(text)
 }
 
 /// Whether the text is a DNS subdomain as Kubernetes requires (RFC 1123), as for the name of a Secret.
-pub(crate) fn is_subdomain(text: &str) -> bool {
+pub fn is_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_part)
 }
 
@@ -112,40 +140,39 @@ fn is_part(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use shoal_ports::Period;
-
-    use super::{KubernetesConfig, MOST_POOLS};
+    use super::{KubernetesSettings, MOST_POOLS};
+    use crate::Period;
 
     #[test]
     fn settings_that_cannot_work_are_named() {
-        let usual = KubernetesConfig::default;
-        let wrong = |config: KubernetesConfig| config.check().err().map(|(setting, _)| setting);
+        let usual = KubernetesSettings::default;
+        let wrong = |config: KubernetesSettings| config.check().err().map(|(setting, _)| setting);
         assert_eq!(wrong(usual()), None);
         for (lease_duration, setting) in [
             (Period::millis(999), Some("lease_duration")),
             (Period::millis(1500), None),
         ] {
-            let config = KubernetesConfig {
+            let config = KubernetesSettings {
                 lease_duration,
                 ..usual()
             };
             assert_eq!(wrong(config), setting);
         }
-        let none = KubernetesConfig {
+        let none = KubernetesSettings {
             pools_per_namespace: 0,
             ..usual()
         };
         assert_eq!(wrong(none), Some("pools_per_namespace"));
         for (pools, setting) in [(MOST_POOLS, None), (MOST_POOLS + 1, Some("pools"))] {
-            let many = KubernetesConfig { pools, ..usual() };
+            let many = KubernetesSettings { pools, ..usual() };
             assert_eq!(wrong(many), setting);
         }
-        let no_kind = KubernetesConfig {
+        let no_kind = KubernetesSettings {
             kinds: Vec::new(),
             ..usual()
         };
         assert_eq!(wrong(no_kind), Some("kinds"));
-        let mixed = KubernetesConfig {
+        let mixed = KubernetesSettings {
             namespaces: vec!["*".to_owned(), "team-a".to_owned()],
             ..usual()
         };
