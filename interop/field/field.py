@@ -278,7 +278,8 @@ async def row(name: str, registries: Registries, shoal: str) -> tuple[str, int]:
     refused = sum("error" in direct[step] for step in steps)
     asked = f"{len(steps)}, {refused} fail" if refused else f"{len(steps)}"
     if failed(direct["connect"]):
-        asked, counts = "no direct connection", []
+        asked = "connection only through Shoal" if reasons else "no connection, even through Shoal"
+        counts, reasons = [], []
     return f"| {name} (`{server.package}`) | {installed.version} | {asked} | {'; '.join(counts + reasons)} |", unexplained
 
 

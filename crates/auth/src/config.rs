@@ -31,14 +31,15 @@ settings! {
     pub struct Auth {
         /// How Shoal identifies callers.
         pub mode: AuthMode = AuthMode::None,
-        /// Bearer tokens. To rotate, let two tokens name one principal.
+        /// Bearer tokens. To rotate one, add a token with the same `name`.
         pub tokens: Vec<Token> = Vec::new(),
-        /// TOML file with more `[[tokens]]`, read again on change. An unreadable file changes nothing.
+        /// TOML file with more `[[tokens]]`, read again on change. Shoal ignores unusable changes.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub tokens_file: Option<PathBuf> = None,
         /// Allows `mode = "none"` beyond loopback. Everyone who reaches the address can then call every tool.
         pub allow_anonymous: bool = false,
-        /// URL of your server for OAuth clients. Tokens must name it, unless their issuer has its own `audience`.
+        /// URL of your server for OAuth clients. Tokens must name it as audience, unless their issuer has its own
+        /// `audience`.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub resource: String = String::new(),
         /// Authorization servers for `mode = "oauth"`.
@@ -53,8 +54,7 @@ settings! {
         pub implied_scopes: BTreeMap<String, Vec<String>> = BTreeMap::new(),
         /// Tokens bound to a client's key (DPoP).
         pub dpop: Dpop = Dpop::Off,
-        /// Maximum bytes of remembered DPoP proofs (about 24 each, for three minutes). A principal may use up to a
-        /// quarter of the free bytes.
+        /// Maximum bytes of remembered [DPoP proofs](bound-tokens.md), about 24 bytes each.
         pub dpop_bytes: usize = 64 << 20,
         /// Tolerated clock difference to authorization servers and clients.
         pub clock_skew: Period = Period::seconds(60),
@@ -79,7 +79,7 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AuthMode {
-    /// One principal for all, only on loopback or with `allow_anonymous`.
+    /// All callers are one principal. Needs loopback or `allow_anonymous`.
     #[default]
     None,
     /// By your bearer tokens.
@@ -107,6 +107,6 @@ pub enum Dpop {
     Off,
     /// They need a proof.
     Accepted,
-    /// Shoal accepts no others.
+    /// Shoal accepts only these.
     Required,
 }

@@ -53,7 +53,7 @@ settings! {
         pub durability: DurabilityPolicy = DurabilityPolicy::default(),
         /// Tools and extension methods, by the backend's names, that are safe to repeat despite `durability`.
         pub repeatable: Vec<String> = Vec::new(),
-        /// Tools and extension methods, by the backend's names, that must not run twice, whatever the other settings say.
+        /// Tools and extension methods, by the backend's names, that must not run twice, despite other settings.
         pub journaled: Vec<String> = Vec::new(),
         /// How long Shoal holds a call that must not run twice before it journals the call. By default the setting of
         /// the session's node.
@@ -75,7 +75,7 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct ScaleToZero {
-        /// How long a call waits for a worker before Shoal refuses it as safe to send again.
+        /// How long a call waits for a worker before Shoal refuses it with 50301.
         pub wait: Period = Period::seconds(60),
         /// Maximum calls that wait for a worker at one node.
         pub calls: usize = 1000,
@@ -88,7 +88,7 @@ settings! {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Affinity {
-    /// Each call goes to the less busy of two workers.
+    /// Each call goes to the less busy of two random workers.
     #[default]
     None,
     /// All calls, for servers with state in their process. Other workers stand by.
@@ -104,10 +104,10 @@ pub enum Affinity {
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Arguments")]
 pub enum ArgumentPolicy {
-    /// Passes strings for other types, numbers for an `enum` of strings, and unknown members; refuses the rest.
+    /// Passes on common mismatches, and refuses others.
     #[default]
     Pass,
-    /// Reads such strings as JSON and removes unknown members, if the arguments then match; else as `pass`.
+    /// Corrects common mismatches. If the arguments still do not match, acts as `pass`.
     Coerce,
     /// Refuses every mismatch.
     Strict,
@@ -124,7 +124,7 @@ impl ArgumentPolicy {
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Durability")]
 pub enum DurabilityPolicy {
-    /// Without `readOnlyHint` and `idempotentHint`.
+    /// Those of tools with neither `readOnlyHint` nor `idempotentHint`.
     #[default]
     Auto,
     /// None: Shoal treats all as safe to repeat.

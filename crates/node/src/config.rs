@@ -91,24 +91,24 @@ pub struct Settings {
     pub redis: Redis,
     /// [Authentication](authentication.md) of callers.
     pub auth: Auth,
-    /// Access rules ([policy](policy.md)). Without rules, callers may use everything. With rules, Shoal denies the
-    /// rest.
+    /// Access rules ([policy](policy.md)). Without rules, callers may use everything. With rules, Shoal denies what no
+    /// `allow` or `ask` rule matches.
     pub policy: PolicyConfig,
     /// Where Shoal sends requests ([more](backends.md#where-requests-may-go)). Hosts that your configuration does not
     /// name need public addresses.
     pub outbound: OutboundConfig,
     /// The server's description and lists.
     pub catalog: CatalogSettings,
-    /// Limits of one node. With authentication, some also apply to each principal. Shoal refuses requests beyond them
-    /// until there is room.
+    /// Limits of one node and, with authentication, of each principal at this node (`…_per_principal`). At a limit,
+    /// Shoal refuses further requests until there is room.
     pub limits: NodeLimits,
-    /// Quotas of principals, addresses or all callers ([quotas](quotas.md)). A reload applies changed quotas at once.
+    /// Quotas of principals, addresses or all callers ([quotas](quotas.md)).
     pub quotas: Vec<QuotaConfig>,
     /// Legacy sessions.
     pub session: SessionSettings,
     /// SSE streams and their resumption.
     pub streams: StreamSettings,
-    /// [Tasks](tasks.md) of modern clients. Tasks count as sessions in `[limits]`.
+    /// [Tasks](tasks.md) of modern clients.
     pub tasks: TaskSettings,
     /// Time limits, retries and circuit breakers.
     pub calls: CallSettings,
@@ -120,15 +120,15 @@ pub struct Settings {
     pub discovery: Discovery,
     /// Log on standard error.
     pub logging: Logging,
-    /// Exports to your collector ([telemetry](telemetry.md)). Without one, `/metrics` on the admin port remains.
+    /// Exports to your collector ([telemetry](telemetry.md)).
     pub telemetry: Telemetry,
     /// [Audit trail](audit.md). It needs `file` or `otlp`.
     pub audit: Audit,
     /// SIGHUP reloads the configuration file. Quotas and pools change at once; the rest needs a
     /// [restart](operations.md#changing-the-configuration).
     pub reload: Reload,
-    /// Time limits of the steps of a shutdown. Keep their sum below your supervisor's limit (Kubernetes:
-    /// `terminationGracePeriodSeconds`, 30 s). A second signal ends the process at once.
+    /// Time limits of the [steps](rollouts.md#what-a-drain-does) of a shutdown: up to 64 s in all by default. Give your
+    /// supervisor more (Kubernetes: `terminationGracePeriodSeconds`, by default 30 s).
     pub shutdown: Shutdown,
 }
 

@@ -11,7 +11,6 @@ settings! {
     #[schemars(rename = "Outbound")]
     pub struct OutboundConfig {
         /// Networks that Shoal may send requests to, whoever names the host, such as `["10.0.0.0/8", "fd00::/8"]`.
-        /// Shoal refuses a network with bits after its prefix.
         pub allow: Vec<String> = Vec::new(),
         /// Lets hosts that your configuration names have private and loopback addresses. If false, list their networks
         /// in `allow`, or write addresses instead of names.

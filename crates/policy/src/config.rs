@@ -14,8 +14,8 @@ settings! {
     pub struct PolicyConfig {
         /// Rules. Deny wins over ask, and ask over allow.
         pub rules: Vec<Rule> = Vec::new(),
-        /// TOML file with more `[[rules]]`, or `rules = []`, equal on all edges and session nodes, read again on
-        /// change. An unusable file changes nothing.
+        /// TOML file with more `[[rules]]`, equal on all edges and session nodes, read again on change. Shoal ignores
+        /// unusable changes.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub file: Option<PathBuf> = None,
         /// How often Shoal checks the file for changes.
@@ -42,7 +42,7 @@ pub struct Rule {
     /// CEL condition that must be true, such as `claims.department == "finance"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
-    /// Principals.
+    /// Callers, by their principal.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -63,7 +63,7 @@ pub struct Rule {
         deserialize_with = "not_empty"
     )]
     pub pools: Vec<String>,
-    /// Tools, by the names that clients see. A rule with tools, prompts, resources or methods applies only to these.
+    /// Tools, by the names that clients see.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -77,7 +77,7 @@ pub struct Rule {
         deserialize_with = "not_empty"
     )]
     pub prompts: Vec<String>,
-    /// URIs of resources; templates as written.
+    /// URIs of resources; templates as the server lists them.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -91,7 +91,7 @@ pub struct Rule {
         deserialize_with = "not_empty"
     )]
     pub methods: Vec<String>,
-    /// Hints, of which the tool needs all. The rule then applies only to tools.
+    /// [Hints](policy.md#rules), of which the tool needs all.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",

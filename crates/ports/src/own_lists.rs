@@ -10,10 +10,10 @@ use crate::{Principal, SessionId};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ListScope {
-    /// All callers: Shoal reads with its own credentials.
+    /// All callers. Shoal reads with its own credentials.
     #[default]
     Shared,
-    /// None: Shoal reads with the caller's forwarded headers or exchanged token.
+    /// None. Shoal reads with each caller's forwarded headers or exchanged token.
     Principal,
 }
 

@@ -17,7 +17,7 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Telemetry {
-        /// Turns telemetry on; the log stays without it. (`OTEL_SDK_DISABLED`)
+        /// Turns telemetry on. Without telemetry, only the log remains. (`OTEL_SDK_DISABLED`)
         pub enabled: bool = true,
         /// URL of your OTLP collector, such as `http://collector:4317`. `https://` trusts the system's authorities.
         /// (`OTEL_EXPORTER_OTLP_ENDPOINT`)
@@ -119,11 +119,12 @@ settings! {
     pub struct Traces {
         /// Records spans, if `telemetry.endpoint` is set.
         pub enabled: bool = true,
-        /// Share of recorded traces, 0 to 1, equal on all processes. (`OTEL_TRACES_SAMPLER`, `OTEL_TRACES_SAMPLER_ARG`)
+        /// Share of traces to record, 0 to 1, equal on all processes. (`OTEL_TRACES_SAMPLER`,
+        /// `OTEL_TRACES_SAMPLER_ARG`)
         pub ratio: f64 = 0.1,
         /// Whether a client's `traceparent` decides on sampling. (`OTEL_TRACES_SAMPLER`)
         pub parent: ParentSampling = ParentSampling::Follow,
-        /// Shares for single tools, such as `[{ tool = "pay_*", ratio = 1.0 }]`. The first match counts.
+        /// Shares for single tools. The first match counts.
         pub tools: Vec<ToolRatio> = Vec::new(),
         /// Maximum spans that wait for export. Shoal drops and counts further spans.
         pub queue: usize = 8_192,
@@ -153,7 +154,7 @@ pub enum ParentSampling {
 pub struct ToolRatio {
     /// Name of the tool.
     pub tool: String,
-    /// Share of the tool's recorded traces, 0 to 1.
+    /// Share of the tool's traces to record, 0 to 1.
     pub ratio: f64,
 }
 
@@ -168,7 +169,7 @@ settings! {
         pub otlp: bool = false,
         /// How often Shoal sends metrics.
         pub interval: Period = Period::seconds(15),
-        /// Maximum series of one metric. Shoal counts further ones together in one.
+        /// Maximum series of one metric. Shoal counts all further series in one.
         pub series: usize = 2_000,
     }
 }
@@ -180,8 +181,8 @@ settings! {
     pub struct Logs {
         /// Sends lines to `telemetry.endpoint`.
         pub otlp: bool = false,
-        /// Equal lines that Shoal logs in `repeats_per`, also on standard error; then one line counts the others.
-        /// Refused requests get one line of each kind. 0 is unlimited.
+        /// Maximum equal lines in each `repeats_per`, also on standard error; 0 is unlimited. Refused requests of one
+        /// kind get one line.
         pub repeats: u32 = 100,
         /// Time in which Shoal counts equal lines.
         pub repeats_per: Period = Period::seconds(10),

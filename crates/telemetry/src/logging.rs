@@ -49,7 +49,8 @@ settings! {
     pub struct Logging {
         /// Format of lines.
         pub format: Format = Format::default(),
-        /// Least level (`error`, `warn`, `info`, `debug`, `trace`), or a list such as `info,shoal_edge=debug`.
+        /// Least severe level to log (`error`, `warn`, `info`, `debug`, `trace`), or a list such as
+        /// `info,shoal_edge=debug`.
         pub level: String = DEFAULT_FILTER.to_owned(),
     }
 }

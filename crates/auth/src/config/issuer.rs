@@ -25,9 +25,9 @@ settings! {
         pub aliases: Vec<String> = Vec::new(),
         /// Accepted audiences, of which a token must name one; by default `auth.resource`.
         pub audience: Vec<String> = Vec::new(),
-        /// Claims that may hold the audience, by default `aud`; the first that the token has counts. If you list
-        /// `client_id`, `azp`, `cid` or `appid`, also set `clients`. If the token has `aud`, it must still name one of
-        /// `audience` or `clients`.
+        /// Claims that may hold the audience, by default `aud`; Shoal uses the first that the token has. If you list
+        /// `client_id`, `azp`, `cid` or `appid`, also set `clients`.
+        /// If the token has `aud`, it must still name one of `audience` or `clients`.
         pub audience_claims: Vec<String> = Vec::new(),
         /// Accepted clients (`client_id`, `azp`, `cid` or `appid`); by default all.
         pub clients: Vec<String> = Vec::new(),
@@ -36,10 +36,10 @@ settings! {
         pub jwks_url: Option<String> = None,
         /// Accepted signature algorithms.
         pub algorithms: Vec<SigningAlgorithm> = vec![SigningAlgorithm::RS256, SigningAlgorithm::ES256],
-        /// Claims that may name the principal, by default `sub`; the first that the token has counts. If you list
-        /// others before it, the principal is `CLAIM:VALUE`. A dot leads into an object.
+        /// Claims that may name the principal, by default `sub`; Shoal uses the first that the token has. A claim other
+        /// than the first in your list gives the principal `CLAIM:VALUE`. A dot leads into an object.
         pub principal_claims: Vec<String> = Vec::new(),
-        /// Claims that hold scopes (text or list), by default `scope` and `scp`, added up. A dot leads into an object,
+        /// Claims that hold scopes (text or list), by default `scope` and `scp`; all count. A dot leads into an object,
         /// such as `realm_access.roles`.
         pub scope_claims: Vec<String> = Vec::new(),
         /// Claims that tokens need, each with its allowed values, such as `{ hd = ["example.com"] }`.
@@ -47,7 +47,7 @@ settings! {
         /// PEM file: further trusted authorities.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub authority: Option<PathBuf> = None,
-        /// Allows plain HTTP to another machine's issuer. Attackers on the network can then make tokens.
+        /// Allows plain HTTP to another machine's issuer. Attackers on the network can then forge tokens.
         pub allow_http: bool = false,
         /// Asks the issuer about tokens instead of checking them locally.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,7 +87,7 @@ settings! {
         /// File with the client secret for `Authorization: Basic`, read for each request.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub client_secret_file: Option<PathBuf> = None,
-        /// By default `rfc7662`.
+        /// Protocol; by default `rfc7662`.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub protocol: Option<Protocol> = None,
         /// Tokens that Shoal asks about, by default `all`. Only one issuer may have `all` or `opaque`.
@@ -103,7 +103,7 @@ pub enum Protocol {
     /// OAuth 2.0 Token Introspection.
     #[default]
     Rfc7662,
-    /// Google's, which needs no client.
+    /// Google's, which needs no `client_id`.
     TokenInfo,
 }
 

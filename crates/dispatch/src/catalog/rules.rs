@@ -16,13 +16,12 @@ settings! {
         pub allow: Vec<String> = Vec::new(),
         /// Names that Shoal hides and refuses despite `allow`.
         pub deny: Vec<String> = Vec::new(),
-        /// Names that clients see after `prefix`, by the backend's names: `{ read_file = "read" }`. Here, and in
+        /// New names, by the backend's names: `{ read_file = "read" }`. `prefix` comes before them. Here, and in
         /// `describe` and `hints`, `*` is an ordinary character.
         pub rename: BTreeMap<String, String> = BTreeMap::new(),
         /// Your descriptions instead of the backend's, by the backend's names.
         pub describe: BTreeMap<String, String> = BTreeMap::new(),
-        /// Your annotations instead of the backend's, such as `{ read_file = { read_only = true } }`. Clients see them,
-        /// and `durability` uses them.
+        /// Your annotations instead of the backend's, in tables as below. Clients see them, and `durability` uses them.
         pub hints: BTreeMap<String, ToolHints> = BTreeMap::new(),
     }
 }
@@ -36,7 +35,7 @@ settings! {
         pub allow: Vec<String> = Vec::new(),
         /// Names that Shoal hides and refuses despite `allow`.
         pub deny: Vec<String> = Vec::new(),
-        /// Names that clients see after `prefix`, by the backend's names: `{ read_file = "read" }`. Here, and in
+        /// New names, by the backend's names: `{ read_file = "read" }`. `prefix` comes before them. Here, and in
         /// `describe` and `hints`, `*` is an ordinary character.
         pub rename: BTreeMap<String, String> = BTreeMap::new(),
         /// Your descriptions instead of the backend's, by the backend's names.
@@ -49,8 +48,8 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct ResourceRules {
-        /// Offered URIs; if empty, all. Templates, as written (`file:///{path}`), cover their resources. Shoal hides
-        /// and refuses others.
+        /// Offered URIs; if empty, all. Templates, as the server lists them (`file:///{path}`), include their
+        /// resources. Shoal hides and refuses other URIs.
         pub allow: Vec<String> = Vec::new(),
         /// URIs that Shoal hides and refuses in [every spelling](backends.md#choose-what-a-server-offers), despite
         /// `allow`.

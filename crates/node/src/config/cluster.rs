@@ -13,7 +13,7 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Cluster {
-        /// gRPC address and port for other processes, which cannot join without it.
+        /// gRPC address and port for other processes. Without it, none can join.
         #[schemars(with = "Option<String>", extend("format" = listen_address::FORMAT))]
         #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "listen_address::read_some")]
         pub listen: Option<SocketAddr> = None,
@@ -22,19 +22,19 @@ settings! {
         pub advertise: Option<String> = None,
         /// Edge or session nodes (`host:port`) that workers join; one is enough.
         pub join: Vec<String> = Vec::new(),
-        /// Highest protocol version between processes. Before an upgrade that raises it, set the old version, so that
-        /// you can go back.
+        /// Highest protocol version between processes. Set it before an upgrade if you [may want to go
+        /// back](guides/upgrade.md#if-you-may-want-to-go-back).
         pub protocol: u32 = LinkConfig::default().max_version,
-        /// How long a new node answers 50301 for unknown tools, prompts and resources. This time ends early when all
-        /// pools that other nodes know have joined. A pool that left counts until its `linger` ends.
+        /// How long a new node answers 50301 for unknown tools, prompts and resources. If other nodes know pools, the
+        /// new node does so until these pools have joined, for at most their `linger`.
         pub learning: Period = Period::seconds(5),
         /// How long a request waits for its session's next owner.
         pub patience: Period = Period::seconds(30),
-        /// How long a running call waits after its worker's connection is lost, unless the worker's machine reports the
-        /// process dead.
+        /// How long a running call waits for its worker to reconnect, unless the worker's machine reports the process
+        /// dead.
         pub rejoin: Period = Period::seconds(5),
-        /// Port where nodes check that a worker's process lives; 0 takes a free one. If a firewall drops packets to it,
-        /// calls of a dead worker wait for `rejoin`.
+        /// Port where nodes check that a worker's process lives; 0 takes a free port. If a firewall drops packets to
+        /// this port, calls of a dead worker wait for `rejoin`.
         pub presence_port: u16 = 0,
         /// Silence after which Shoal closes a connection between processes.
         pub silence: Period = Period::seconds(4),

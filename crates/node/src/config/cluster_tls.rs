@@ -23,7 +23,7 @@ settings! {
         pub authority: Option<PathBuf> = None,
         /// DNS name that only this cluster's certificates carry. It need not resolve.
         pub name: String = "shoal".to_owned(),
-        /// How often Shoal reads the TLS files again. Unusable files change nothing.
+        /// How often Shoal rereads the TLS files. Shoal ignores unusable changes.
         pub reread: Period = Period::seconds(30),
         /// Also accepts and dials plaintext, while you turn TLS on or off.
         pub allow_plaintext: bool = false,

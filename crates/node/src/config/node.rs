@@ -12,12 +12,12 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Node {
-        /// Prefix of the node's name, such as its pod's. Shoal appends a random part.
+        /// Prefix of the node's name, such as the pod's name. Shoal appends a random part.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub name: Option<String> = None,
         /// `edge` serves clients, `session` owns legacy sessions, `worker` runs tools.
         pub roles: Vec<Role> = Role::ALL.to_vec(),
-        /// Store of sessions, streams and journals. `"memory"` ends with the process. To share sessions:
+        /// Store of sessions, streams and journals. `"memory"` is lost with the process. To share sessions:
         /// `redis://user:password@host:port`, `rediss://…` (TLS), `redis+cluster://host:port,host:port` or
         /// `redis+sentinel://host:port,host:port/master-name`.
         #[schemars(with = "String")]

@@ -17,26 +17,25 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table with backend")]
     #[schemars(extend("required" = ["backend"]))]
     pub struct Pool {
-        /// Server that runs the calls: `{ http = { url = "…" } }`, `{ openapi = { document = "…" } }`,
-        /// `{ stdio = { command = "…" } }`, or:
+        /// Server that runs the calls: one of the tables `stdio`, `http` and `openapi` below, or:
         #[serde(skip_serializing_if = "Backend::is_unset")]
         pub backend: Backend = Backend::default(),
         /// Maximum concurrent calls of each worker.
         pub concurrency: usize = Run::default().concurrency,
         /// Maximum concurrent calls of one principal at each worker; 0 is unlimited.
         pub concurrency_per_principal: usize = Run::default().concurrency_per_principal,
-        /// Maximum calls that wait for a place. Principals take turns. In a full queue, the principal with the most
-        /// calls makes room.
+        /// Maximum calls that wait at each worker. Principals take turns. If the queue is full, Shoal refuses the
+        /// newest call of the principal with the most waiting calls.
         pub queue: usize = Run::default().queue,
-        /// Maximum calls that wait for clients' answers. The number of stdio
-        /// [processes](stdio-servers.md#how-many-processes) limits them too.
+        /// Maximum calls that wait for clients' answers, at each worker. Stdio
+        /// [processes](stdio-servers.md#how-many-processes) limit them too.
         pub asking: usize = Run::default().asking,
         /// For each principal: maximum calls that wait for clients' answers.
         pub asking_per_principal: usize = Run::default().asking_per_principal,
-        /// How long a call may wait in the queue or for an absent server (for a stdio process: until its deadline).
-        /// Shoal refuses at once a call whose expected wait exceeds three quarters of this time.
+        /// How long a call may wait in the queue, or for a server that is away. For a stdio process, a call waits until
+        /// its deadline. If a call would probably wait too long in the queue, Shoal refuses it at once.
         pub queue_age: Period = Run::default().queue_age.into(),
-        /// Prefix of tool and prompt names, against clashes. Shoal shortens tool names over 64 characters.
+        /// Prefix of tool and prompt names, to avoid clashes. Shoal shortens tool names over 64 characters.
         pub prefix: String = String::new(),
         /// Tools that the pool offers, by the backend's names. Edges and session nodes apply these settings.
         pub tools: ToolRules = ToolRules::default(),
@@ -46,22 +45,22 @@ settings! {
         pub resources: ResourceRules = ResourceRules::default(),
         /// Methods of extensions that the pool offers ([backends](backends.md#extensions)).
         pub methods: MethodRules = MethodRules::default(),
-        /// Tool calls that Shoal journals, so that they run once.
+        /// Tool calls that Shoal journals, so that each runs once.
         pub durability: Durability = Durability::default(),
         /// Tools and extension methods, by the backend's names, that are safe to repeat despite `durability`.
         pub repeatable: Vec<String> = Vec::new(),
-        /// Tools and extension methods, by the backend's names, that must not run twice, whatever the other settings
-        /// say.
+        /// Tools and extension methods, by the backend's names, that must not run twice, despite other settings.
         pub journaled: Vec<String> = Vec::new(),
         /// How long Shoal [holds](backends.md#the-hold) this pool's calls; by default `streams.hold`.
         pub hold: Option<Period> = None,
         /// How Shoal treats [arguments that do not match](backends.md#arguments-that-do-not-match) the tool's schema.
         pub arguments: ArgumentPolicy = ArgumentPolicy::default(),
-        /// Calls that go to the same worker while it accepts them; `{ key = "argument" }` groups by an argument.
+        /// Calls that go to the same worker while it accepts calls. With `{ key = "argument" }`, these are calls with
+        /// the same value of this argument.
         pub affinity: Affinity = Affinity::default(),
-        /// How long the pool stays listed without workers.
+        /// How long the pool's tools stay listed without workers.
         pub linger: Period = Dispatched::default().linger.into(),
-        /// Lets the pool have no workers until it is called; it stays listed ([scaling to
+        /// Lets the pool have no workers until a call comes. Its tools stay listed ([scaling to
         /// zero](scaling.md#scaling-to-zero)).
         #[serde(skip_serializing_if = "Option::is_none")]
         pub scale_to_zero: Option<ScaleToZero> = None,
@@ -69,9 +68,9 @@ settings! {
         pub cancel_grace: Period = Run::default().cancel_grace.into(),
         /// How long workers remember the ids of journaled calls, so that no call runs twice.
         pub call_memory: Period = Run::default().call_memory.into(),
-        /// Maximum remembered ids of a worker, which refuses journaled calls from before the oldest id.
+        /// Maximum remembered ids of a worker.
         pub remembered_calls: usize = Run::default().remembered_calls,
-        /// How long a worker keeps a journaled call's result, for a session that moves.
+        /// How long a worker keeps a journaled call's result, in case the session moves.
         pub result_retention: Period = Run::default().result_retention.into(),
         /// Maximum kept results of a worker.
         pub retained_results: usize = Run::default().retained_results,
@@ -86,9 +85,9 @@ settings! {
 pub enum Backend {
     /// Demo server.
     Demo,
-    /// Fixtures of the conformance suite.
+    /// Fixtures of MCP's conformance suite.
     Conformance,
-    /// Your program's own server ([Rust](rust.md)), needed only by workers.
+    /// The server in your own program ([Rust](rust.md)). Only workers must run this program.
     Handler,
     /// An MCP server that speaks over its standard input and output.
     Stdio(Box<StdioConfig>),

@@ -18,15 +18,15 @@ settings! {
         /// PEM file: unencrypted private key.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub key: Option<PathBuf> = None,
-        /// PEM file: authorities of client certificates, which the port then asks for.
+        /// PEM file: authorities of client certificates. If set, the port requests a certificate.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub client_authority: Option<PathBuf> = None,
         /// Whether clients need a certificate. Shoal always refuses invalid ones.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub client_certificate: Option<ClientCertificate> = None,
-        /// How often Shoal reads the TLS files again. Unusable files change nothing.
+        /// How often Shoal rereads the TLS files. Shoal ignores unusable changes.
         pub reread: Period = Period::seconds(30),
-        /// Time limit of a TLS handshake, including its wait at the limit `handshakes`.
+        /// Time limit of a TLS handshake, including the wait due to `handshakes`.
         pub handshake_timeout: Period = Period::seconds(10),
         /// Maximum concurrent TLS handshakes. Further connections wait.
         pub handshakes: usize = 256,

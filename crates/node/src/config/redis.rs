@@ -19,7 +19,7 @@ settings! {
         pub response_timeout: Period = Period::seconds(2),
         /// Time limit to connect.
         pub connect_timeout: Period = Period::seconds(2),
-        /// Maximum commands in flight.
+        /// Maximum commands in flight of one process.
         pub commands: usize = 4096,
         /// User name, if `node.store` has none.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,7 +62,7 @@ settings! {
         /// Password. If unset, Shoal uses the login of the Redis servers.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub password: Option<SecretSource> = None,
-        /// TLS to the sentinels; by default as to Redis.
+        /// Uses TLS to the sentinels; by default as to Redis.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub tls: Option<bool> = None,
     }

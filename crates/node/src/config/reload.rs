@@ -13,7 +13,7 @@ settings! {
         pub watch: bool = false,
         /// How often Shoal checks the file for changes.
         pub watch_every: Period = Period::seconds(2),
-        /// How long legacy sessions keep their old process or server session after a change of their pool.
+        /// How long legacy sessions keep their old process or server session after their pool's `backend` has changed.
         pub sessions: Period = Period::seconds(300),
     }
 }

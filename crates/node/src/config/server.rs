@@ -18,7 +18,7 @@ settings! {
         #[serde(deserialize_with = "listen_address::read")]
         pub listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8080)),
         /// Address and port for operators: health, `/status`, `/metrics`, console. Only the console asks for
-        /// credentials: keep clients away.
+        /// credentials, so keep clients away from this port.
         #[schemars(with = "String", extend("format" = listen_address::FORMAT))]
         #[serde(deserialize_with = "listen_address::read")]
         pub admin: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8081)),
@@ -26,35 +26,35 @@ settings! {
         pub path: String = "/mcp".to_owned(),
         /// Also serves HTTP+SSE (2024-11-05) on `/sse` and `/messages`.
         pub http_sse: bool = true,
-        /// Answers every POST with JSON, for clients that cannot read streams. They get no progress, log messages or
-        /// questions.
+        /// Answers every POST with JSON, for clients that cannot read streams. Clients then get no progress, log
+        /// messages or questions.
         pub json_response: bool = false,
         /// Also serves WebSocket on the MCP path (draft SEP-1288).
         pub websocket: bool = false,
-        /// Path prefix that your proxy strips and HTTP+SSE clients need.
+        /// Path prefix that your proxy strips. Shoal adds it to the URL that HTTP+SSE clients get.
         pub public_base: String = String::new(),
-        /// `Host` names of clients; `"*"` allows any. Loopback names always pass. If empty, all names pass, unless
-        /// `listen` is on loopback.
+        /// Accepted `Host` names; `"*"` allows any. Loopback names always pass. Without this list, all names pass if
+        /// `listen` is beyond loopback.
         pub allowed_hosts: Vec<String> = Vec::new(),
         /// Origins of web pages that may call; `"*"` allows any. Requests without `Origin` pass.
         pub allowed_origins: Vec<String> = Vec::new(),
         /// Proxies (addresses, networks) whose `X-Forwarded-For` Shoal trusts for address quotas and the audit trail.
-        /// They can claim any address. Shoal refuses a network with bits after its prefix, such as `10.0.0.1/8`.
         pub trusted_proxies: Vec<String> = Vec::new(),
-        /// `Host` names of operators besides loopback names; `"*"` allows any. If `admin` is not on loopback, IP
-        /// addresses pass too.
+        /// Accepted `Host` names of operators, besides loopback names; `"*"` allows any. If `admin` is not on loopback,
+        /// IP addresses pass too.
         pub admin_hosts: Vec<String> = Vec::new(),
-        /// Console token, at least 16 bytes: `{ file = "…" }` or `{ value = "…" }`. Without it, the console is open
-        /// only on loopback with empty `admin_hosts`.
+        /// Console token, at least 16 bytes: `{ file = "…" }` or `{ value = "…" }`. To open the console beyond
+        /// loopback, or with `admin_hosts`, set this or `operators`.
         pub admin_token: Option<SecretSource> = None,
-        /// Operators with their own tokens. If set, the console asks for a token.
+        /// Operators with their own tokens.
         pub operators: Vec<Operator> = Vec::new(),
         /// Lets operators call tools in the console, as principal `shoal-console`. If clients need tokens, this needs
         /// `operators` or `admin_token`.
         pub console_calls: bool = true,
         /// Time limit for a connection's first byte, and for a request's headers.
         pub header_timeout: Period = Period::seconds(75),
-        /// How long an HTTP/1.1 connection may be idle. Exceed your load balancer's limit, or requests are lost.
+        /// How long an HTTP/1.1 connection may be idle. Set it above your load balancer's idle timeout, or requests are
+        /// lost.
         pub idle_timeout: Period = Period::seconds(620),
         /// Time limit for a request's body.
         pub body_timeout: Period = EdgeConfig::default().body_timeout.into(),
@@ -85,6 +85,6 @@ pub struct Operator {
 pub enum OperatorRole {
     /// See everything.
     Viewer,
-    /// Also end sessions, cancel and make calls.
+    /// Also end sessions, cancel calls and call tools.
     Operator,
 }

@@ -13,8 +13,8 @@ settings! {
         pub balancer_delay: Period = Period::ZERO,
         /// Time to tell clients with open streams when to reconnect.
         pub streams: Period = Period::seconds(2),
-        /// How long idle connections stay open, if processes share sessions. Exceed your clients' limit, or requests
-        /// are lost: undici (`fetch` of Node.js) documents 4 s, httpx (Python) 5 s.
+        /// How long idle connections stay open, if processes share sessions. Set it above your clients' idle timeout,
+        /// or requests are lost.
         pub connections: Period = Period::seconds(6),
         /// How long running calls may continue.
         pub calls: Period = Period::seconds(15),

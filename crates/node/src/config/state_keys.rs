@@ -9,7 +9,7 @@ use super::SecretSource;
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct StateKeys {
     /// Secrets of at least 16 bytes, equal on all edges: `{ file = "…" }` or `{ value = "…" }`. The first key encrypts,
-    /// and all keys decrypt ([rotation](recovery.md)). Without keys, each edge makes its own: other edges refuse a
+    /// and all keys decrypt ([rotation](recovery.md)). Without keys, each edge makes its own, so other edges refuse a
     /// client's answer, and a restart loses calls that wait for input.
     pub keys: Vec<SecretSource>,
 }

@@ -26,7 +26,7 @@ pub struct QuotaConfig {
     /// Allowed requests per time, at all edges together: `"10/s"`, `"600/min"`, `"1000/h"`, `"5000/day"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Requests at once after a pause; by default the number in `rate` (10 for `"10/s"`).
+    /// Maximum requests at once after a pause; by default the number in `rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<u32>,
     /// Maximum requests in progress at each edge.

@@ -21,7 +21,8 @@ settings! {
         pub announce_after: Period = Period::millis(200),
         /// How long modern clients may cache `server/discover`.
         pub discover_ttl: Period = Period::seconds(300),
-        /// How long modern clients may cache lists (less if the backend says so), and Shoal each caller's lists.
+        /// How long modern clients may cache lists, and how long Shoal caches [each caller's
+        /// lists](server-credentials.md#lists-of-each-caller); less if the backend says so.
         pub list_ttl: Period = Period::seconds(60),
         /// Callers that may share cached lists.
         pub list_cache_scope: CacheScope = CacheScope::Public,
@@ -29,8 +30,8 @@ settings! {
         pub read_ttl: Period = Period::ZERO,
         /// Callers that may share cached resources, unless the backend says otherwise.
         pub read_cache_scope: CacheScope = CacheScope::Private,
-        /// Offers pools that the configuration does not name. If false, a pool waits for the file that names it, the
-        /// policy rules and the quotas ([reloads](operations.md#changing-the-configuration)).
+        /// Offers pools that the configuration does not name. If false, nodes offer a new pool only after they have
+        /// read its settings ([reloads](operations.md#reload-a-cluster)).
         pub unnamed_pools: bool = true,
         /// Checks calls' arguments against the tool's `inputSchema`.
         pub validate_arguments: bool = true,

@@ -11,8 +11,8 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     #[schemars(rename = "Limits")]
     pub struct NodeLimits {
-        /// Maximum connections. Further ones wait in the operating system. If the process may open fewer files, Shoal
-        /// lowers the limit and logs a warning.
+        /// Maximum connections. Further connections wait in the operating system. If the process may open fewer files,
+        /// Shoal lowers the limit.
         pub connections: usize = 100_000,
         /// Maximum concurrent requests of an HTTP/2 connection.
         pub requests_per_connection: u32 = 256,
@@ -26,13 +26,13 @@ settings! {
         pub header_bytes: usize = 32 << 10,
         /// Maximum bytes of a client's message.
         pub body_bytes: usize = 4 << 20,
-        /// Maximum bytes of unanswered client messages over 16 KiB each; at least `body_bytes`. Without room, a message
-        /// waits briefly before Shoal refuses it.
+        /// Maximum bytes of unanswered client messages over 16 KiB each; at least `body_bytes`. At the limit, a message
+        /// first waits up to 2 s.
         pub bodies_in_flight_bytes: usize = 64 << 20,
         /// For each principal: maximum total bytes of unanswered client messages over 16 KiB.
         pub bodies_in_flight_bytes_per_principal: usize = 16 << 20,
-        /// Maximum unread bytes of answers and events over 16 KiB each. At the limit, Shoal drops answers that stalled
-        /// for a second, longest-stalled first, or else the new answer.
+        /// Maximum unread bytes of answers and events over 16 KiB each. At the limit, Shoal drops stalled answers of
+        /// the same principal, or else the new answer.
         pub answers_waiting_bytes: usize = 256 << 20,
         /// For each principal: maximum unread bytes of answers and events over 16 KiB.
         pub answers_waiting_bytes_per_principal: usize = 64 << 20,
@@ -44,11 +44,11 @@ settings! {
         pub streams_per_principal: usize = 1_024,
         /// Maximum resources, or tasks, of one `subscriptions/listen`.
         pub resources_per_listener: usize = 256,
-        /// Maximum changed resources that wait for one `subscriptions/listen`. Beyond it, Shoal ends the stream.
+        /// Maximum changed resources that wait for one `subscriptions/listen`. With more, Shoal ends the stream.
         pub updates_per_listener: usize = 64,
-        /// Maximum legacy sessions, also passivated ones.
+        /// Maximum legacy sessions and tasks, including those only in the store.
         pub sessions_per_node: usize = 100_000,
-        /// For each principal: maximum legacy sessions.
+        /// For each principal: maximum legacy sessions and tasks.
         pub sessions_per_principal: usize = 10_000,
         /// Maximum requests in flight of a session.
         pub calls_per_session: usize = 64,
@@ -58,8 +58,8 @@ settings! {
         pub subscriptions_per_session: usize = 1_000,
         /// Maximum bytes of a session's subscribed URIs.
         pub subscription_bytes_per_session: usize = 256 * 1024,
-        /// Maximum stored bytes of sessions and tasks, with resumable events, journaled calls and results. Beyond it,
-        /// only running calls continue.
+        /// Maximum stored bytes of sessions and tasks, with resumable events, journaled calls and results. At the
+        /// limit, only running calls continue.
         pub stored_bytes: u64 = 4 << 30,
         /// For each principal: maximum stored bytes of sessions and tasks.
         pub stored_bytes_per_principal: u64 = 256 << 20,

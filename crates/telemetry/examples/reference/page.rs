@@ -11,17 +11,20 @@ const HEAD: &str = "\
 
 <!-- Written by the example `reference` of shoal-telemetry. -->
 
-Query your Prometheus by a row's second name, for histograms with `_bucket`, `_count` or `_sum`. For example, this is the median time of your tool calls:
+Query your Prometheus by the second name in each row. For histograms, append `_bucket`, `_count` or `_sum`. For example, this is the median time of your tool calls:
 
 ```promql
 histogram_quantile(0.5, sum by (le) (rate(mcp_server_operation_duration_seconds_bucket{gen_ai_operation_name=\"execute_tool\"}[5m])))
 ```
 
-The first name is OpenTelemetry's, whose up-down counters are gauges in Prometheus. Names in bold are attributes. Their values follow, or are
-[below](#attributes-of-metrics). Resource attributes are on `target_info`. [Telemetry](telemetry.md) shows how you collect metrics.
+The first name is OpenTelemetry's. In Prometheus, up-down counters are gauges, and resource attributes are on `target_info`. Names in bold are attributes. Their values
+follow, or are [below](#attributes-of-metrics). [Telemetry](telemetry.md) shows how you collect metrics.
 
-Clients cannot create series, because Shoal records unknown values as `_OTHER`. Beyond `telemetry.metrics.series` series of a metric, Shoal counts the
-others in one series with `otel_metric_overflow=\"true\"`. Shoal leaves out attributes that do not apply.
+Shoal leaves out attributes that do not apply, and records unknown values as `_OTHER`. If a metric has more than `telemetry.metrics.series` series,
+Shoal counts the others in one series with `otel_metric_overflow=\"true\"`.
+
+*This node* is the process that reports the metric. The *event log* keeps streams' events in the store, so that clients can resume.
+Other terms: [session, owner, epoch](concepts/session.md), [pool](concepts/pool.md), [hold, journal](concepts/hold.md), [drain](rollouts.md#what-a-drain-does).
 
 ## Metrics
 ";
@@ -52,7 +55,7 @@ const BUCKETS: &str = "
 const SPANS: &str = "
 ## Spans
 
-The `traceparent` in your request's `_meta`, or else in its headers, is the parent. Sampling keeps or drops a whole trace.
+[Traces](traces.md) shows how you record and read spans.
 
 | span | kind | crate | meaning |
 |---|---|---|---|

@@ -18,11 +18,12 @@ settings! {
         pub events: Vec<Kind> = Kind::ALL.to_vec(),
         /// Tools whose arguments Shoal records.
         pub arguments: Vec<String> = Vec::new(),
-        /// Words in the names of argument members whose values Shoal leaves out, at any depth and in any case.
+        /// Shoal leaves out the values of argument members whose names contain one of these words, at any depth, in
+        /// upper or lower case.
         pub redact: Vec<String> = ["authorization", "credential", "key", "passw", "secret", "token"]
             .map(str::to_owned)
             .to_vec(),
-        /// Maximum bytes of recorded arguments. Shoal cuts longer ones.
+        /// Maximum bytes of recorded arguments. Shoal cuts longer arguments.
         pub argument_bytes: usize = 4096,
         /// Maximum bytes of events that wait for the file. Shoal drops and counts further events.
         pub queue_bytes: usize = 4 << 20,

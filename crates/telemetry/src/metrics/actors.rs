@@ -21,7 +21,7 @@ labels! {
     ActorKind: KIND {
         /// Session.
         Session = "session",
-        /// Pool of a worker.
+        /// Runs calls at a worker.
         Pool = "pool",
     }
 }

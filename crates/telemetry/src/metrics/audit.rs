@@ -10,7 +10,7 @@ area! {
             = "shoal.audit.events", "{event}", "Recorded audit events.";
         pub(crate) lost: Sum [sink: AuditSink]
             = "shoal.audit.lost", "{event}",
-            "Audit events lost by the file. For the collector, see `shoal.telemetry.dropped`.";
+            "Audit events not written to the file. For the collector, see `shoal.telemetry.dropped`.";
     }
 }
 
@@ -19,7 +19,7 @@ labels! {
     AuditSink: SINK {
         /// `audit.file`.
         File = "file",
-        /// OTLP collector.
+        /// OTLP.
         Otlp = "otlp",
     }
 }

@@ -10,7 +10,7 @@ area! {
             = "shoal.catalog.entries", "{entry}", "Tools, prompts and resources of a pool.";
         /// Observes hidden names.
         pub observe_conflicts: UpDownCounter(u64) []
-            = "shoal.catalog.conflicts", "{entry}", "Names that several pools offer. One pool's wins.";
+            = "shoal.catalog.conflicts", "{entry}", "Names that several pools offer.";
     }
 }
 

@@ -17,7 +17,7 @@ area! {
 labels! {
     /// The outcome of a reload.
     ReloadOutcome: OUTCOME {
-        /// At once or for the next start.
+        /// Applied at once, or at the next start.
         Changed = "changed",
         /// Unchanged.
         Unchanged = "unchanged",

@@ -35,11 +35,11 @@ area! {
             = "http.server.active_requests", "{request}", "HTTP requests in progress.";
         /// Observes the bytes of large requests.
         pub observe_bodies: UpDownCounter(u64) []
-            = "shoal.http.bodies.size", "By", "Bytes of large unanswered requests.";
+            = "shoal.http.bodies.size", "By", "Bytes of unanswered requests over 16 KiB each.";
         /// Observes the bytes of waiting answers.
         pub observe_answers: UpDownCounter(u64) []
             = "shoal.http.answers.size", "By",
-            "Bytes of large unread answers and stream events.";
+            "Bytes of unread answers and stream events over 16 KiB each.";
         /// Counts an answer that was given up.
         pub given_up: Counter [reason: GivenUp]
             = "shoal.http.answers.given_up", "{answer}",
@@ -69,9 +69,9 @@ labels! {
 labels! {
     /// The kind of body.
     Body: KIND {
-        /// Bodies with a known end, such as JSON.
+        /// Not streamed, such as JSON.
         Plain = "plain",
-        /// Server-sent events.
+        /// SSE.
         Sse = "sse",
         /// WebSocket.
         WebSocket = "websocket",
@@ -81,9 +81,9 @@ labels! {
 labels! {
     /// Why an answer was given up.
     GivenUp: REASON {
-        /// For `server.write_timeout`.
+        /// Unread for `server.write_timeout`.
         Stalled = "stalled",
-        /// For a second, while other answers needed memory.
+        /// Unread for a second, while other answers needed memory.
         Crowded = "crowded",
     }
 }
@@ -91,11 +91,11 @@ labels! {
 labels! {
     /// Why a request was refused.
     RefusalReason: REASON {
-        /// Host or origin may not call.
+        /// Host or origin not allowed.
         Origin = "origin",
         /// Token missing or invalid.
         Unauthenticated = "unauthenticated",
-        /// Token insufficient.
+        /// Token lacks a scope.
         Forbidden = "forbidden",
         /// Unknown path or method.
         NotServed = "not_served",
@@ -113,9 +113,9 @@ labels! {
         SessionGone = "session_gone",
         /// Limit of the node reached.
         Overloaded = "overloaded",
-        /// Quota used up.
+        /// Quota or principal's limit reached.
         Quota = "quota",
-        /// Needed part unreachable.
+        /// Needed part not ready or unreachable.
         Unavailable = "unavailable",
         /// Other.
         Other = "other",

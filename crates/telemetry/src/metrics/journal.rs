@@ -11,10 +11,10 @@ area! {
             "Running journaled calls of this node's sessions.";
         /// Counts a hold that ended.
         pub held: Counter [outcome: HoldOutcome]
-            = "shoal.journal.holds", "{call}", "Held calls: dispatched before they are journaled.";
+            = "shoal.journal.holds", "{call}", "Calls with a hold.";
         /// Records a journal write's duration.
         pub begun: Histogram(SHORT_SECONDS) [outcome: BeginOutcome]
-            = "shoal.journal.begin.duration", "s", "Time of journal writes before a call's dispatch.";
+            = "shoal.journal.begin.duration", "s", "Time to write calls into the journal.";
         /// Counts an attempt to reattach to a running call.
         pub attached: Counter [outcome: AttachOutcome]
             = "shoal.journal.attaches", "{attach}", "Attempts of owners to reattach to a running call.";
@@ -26,7 +26,7 @@ labels! {
     HoldOutcome: OUTCOME {
         /// Ended within the hold, nothing stored.
         Answered = "answered",
-        /// Journaled: longer, with an event or a large result.
+        /// Journaled, because the call took longer, had an event or a large result.
         Outlasted = "outlasted",
         /// The client left.
         Left = "left",
@@ -46,7 +46,7 @@ labels! {
         Full = "full",
         /// Store unreachable or too slow.
         Unavailable = "unavailable",
-        /// Other reasons.
+        /// Failed.
         Failed = "failed",
     }
 }
@@ -60,9 +60,9 @@ labels! {
         WorkerGone = "worker_gone",
         /// Worker does not know the call.
         Unknown = "unknown",
-        /// Outcome unknown; the client gets this error.
+        /// Outcome unknown: the client gets 50002.
         Lost = "lost",
-        /// Other reasons.
+        /// Failed.
         Failed = "failed",
     }
 }

@@ -22,7 +22,7 @@ const PROTOCOL: &str = "network.protocol.name";
 
 const FAILURE: Attribute = Attribute::code(
     ERROR,
-    "only for failures: the JSON-RPC code, `tool_error`, or a short name, such as `stream_cut` or `stream_closed` (the client can reconnect)",
+    "only for failures: the JSON-RPC code, `tool_error`, or a short name, such as `stream_cut`",
 );
 
 const OPERATION_ATTRIBUTES: &[Attribute] = &[

@@ -14,12 +14,12 @@ area! {
             = "shoal.node.seen", "{node}", "Nodes that this one sees, including itself.";
         /// Observes whether this node wants traffic; `None` after the node has ended.
         pub observe_ready: Gauge(Option<bool>) []
-            = "shoal.node.ready", "{node}", "1 if this node wants traffic, 0 if not.";
+            = "shoal.node.ready", "{node}", "1 if this node is ready for traffic, 0 if not.";
         roles: Gauge(u64) [role: Role]
             = "shoal.node.roles", "{node}", "Always 1, for each role of this node.";
         /// Observes the clock difference to peers.
         pub observe_clock_skew: Gauge(Option<Duration>) []
-            = "shoal.clock.skew", "s", "Largest known clock difference to a linked process. The real one may be larger.";
+            = "shoal.clock.skew", "s", "Largest known clock difference to a linked process.";
         lease_held: Gauge(bool) []
             = "shoal.lease.held", "{lease}", "1 if this node may own sessions, 0 if not.";
         lease_left: Gauge(Duration) []
@@ -41,11 +41,11 @@ area! {
 labels! {
     /// A role.
     Role: ROLE {
-        /// Serves clients.
+        /// Edge.
         Edge = "edge",
-        /// Owns legacy sessions.
+        /// Session.
         Session = "session",
-        /// Runs tools.
+        /// Worker.
         Worker = "worker",
     }
 }
@@ -53,11 +53,11 @@ labels! {
 labels! {
     /// The state of a node, seen from this one.
     NodeState: STATE {
-        /// Announced and reached.
+        /// Reachable.
         Reachable = "reachable",
         /// Announced, but not reached.
         Unreachable = "unreachable",
-        /// Not ready yet.
+        /// Starting.
         Starting = "starting",
         /// Draining.
         Draining = "draining",
@@ -73,7 +73,7 @@ labels! {
         Lapsed = "lapsed",
         /// A node that could not reach this one took a session before the lease ended.
         Contested = "contested",
-        /// No answer of the store.
+        /// No answer from the store.
         Failed = "failed",
     }
 }

@@ -26,7 +26,7 @@ labels! {
         Traces = "traces",
         /// Metrics.
         Metrics = "metrics",
-        /// Log lines.
+        /// Logs.
         Logs = "logs",
     }
 }

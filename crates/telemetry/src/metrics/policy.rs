@@ -8,14 +8,14 @@ area! {
         /// Counts a decision.
         pub decided: Counter [outcome: PolicyOutcome]
             = "shoal.policy.decisions", "{request}",
-            "Decisions of the policy rules, without filtered lists.";
+            "Decisions of the policy rules, except those that filter lists.";
         /// Counts a question to a user before a call.
         pub approved: Counter [outcome: ApprovalOutcome]
             = "shoal.policy.approvals", "{question}", "Questions to users before a call.";
         /// Counts a condition that failed to evaluate.
         pub failed: Counter []
             = "shoal.policy.failures", "{failure}",
-            "Policy conditions that Shoal could not evaluate. They fail closed.";
+            "Policy conditions that Shoal could not evaluate.";
         /// Counts a read of a changed policy file.
         pub reloaded: Counter [outcome: ReloadOutcome]
             = "shoal.policy.reloads", "{reload}", "Reads of a changed policy file.";

@@ -19,16 +19,16 @@ area! {
             = "shoal.pool.in_flight", "{call}", "This node's calls at the pool's workers.";
         /// Observes calls that wait for a free worker.
         pub observe_queued: UpDownCounter(u64) [pool: Pool]
-            = "shoal.pool.queued", "{call}", "Calls that wait for a free worker.";
+            = "shoal.pool.queued", "{call}", "Calls that wait in this process's queues.";
         /// Observes calls that wait for a first worker.
         pub observe_awaiting: UpDownCounter(u64) [pool: Pool]
             = "shoal.pool.awaiting", "{call}", "Calls that wait for a pool scaled to zero.";
         /// Observes the capacity in calls.
         pub observe_capacity: UpDownCounter(u64) [pool: Pool]
-            = "shoal.pool.capacity", "{call}", "Maximum concurrent calls.";
+            = "shoal.pool.capacity", "{call}", "Maximum concurrent calls in this process.";
         /// Observes the age of the oldest waiting call.
         pub observe_queue_age: Gauge(Duration) [pool: Pool]
-            = "shoal.pool.queue.age", "s", "Longest current wait.";
+            = "shoal.pool.queue.age", "s", "Longest current wait in this process's queues.";
         /// Observes known workers.
         pub observe_workers: UpDownCounter(u64) [pool: Pool, state: WorkerState]
             = "shoal.pool.workers", "{worker}", "Known workers.";
@@ -37,7 +37,7 @@ area! {
             = "shoal.pool.circuits", "{worker}", "Workers by their circuit breaker's state.";
         /// Records a call's wait for a worker.
         pub waited: Histogram(WAIT_SECONDS) [pool: Pool, outcome: QueueOutcome]
-            = "shoal.pool.queue.duration", "s", "Calls' wait for a free worker.";
+            = "shoal.pool.queue.duration", "s", "Time that calls wait at a worker.";
         /// Records a call's duration.
         pub called: Histogram(MCP_SECONDS) [pool: Pool, outcome: CountedOutcome]
             = "shoal.pool.call.duration", "s", "Time of calls from dispatch to result, including all attempts.";

@@ -17,7 +17,7 @@ area! {
         /// Counts a relayed request.
         pub relayed: Counter []
             = "shoal.route.relayed", "{request}",
-            "Requests and streams relayed by another node.";
+            "Requests and streams that this node sent through another node, because it could not reach the owner directly.";
         /// Counts a request that found no owner in time.
         pub given_up: Counter []
             = "shoal.route.given_up", "{request}",

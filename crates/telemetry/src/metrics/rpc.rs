@@ -19,7 +19,7 @@ area! {
         /// Counts a flow on a link that ran out of credit.
         pub stalled: Counter [kind: LinkKind]
             = "shoal.rpc.stalls", "{stall}",
-            "Waits of calls and streams for their reader.";
+            "Waits of calls and streams for a slow reader.";
         bytes: Sum [kind: LinkKind, direction: Direction]
             = "shoal.rpc.io", "By", "Bytes of messages on links.";
     }

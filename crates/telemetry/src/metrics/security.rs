@@ -21,7 +21,7 @@ area! {
         /// Counts a part of a quota taken from the store or returned.
         pub quota_lease: Counter [quota: Quota, outcome: QuotaLeaseOutcome]
             = "shoal.quota.leases", "{lease}",
-            "Parts of a quota that an edge asks of the store, or returns.";
+            "Parts of a quota that an edge requests from the store, or returns.";
     }
 }
 
@@ -34,7 +34,7 @@ labels! {
         Missing = "missing",
         /// Invalid.
         Invalid = "invalid",
-        /// Valid, but not sufficient.
+        /// Valid, without a needed scope.
         Insufficient = "insufficient",
         /// Could not be checked.
         Unavailable = "unavailable",
@@ -46,9 +46,9 @@ labels! {
     AuthServerRequest: KIND {
         /// Metadata.
         Metadata = "metadata",
-        /// Keys that sign tokens.
+        /// Keys.
         Keys = "keys",
-        /// Question about a token.
+        /// Introspection.
         Introspection = "introspection",
     }
 }
@@ -93,7 +93,7 @@ labels! {
         Taken = "taken",
         /// Quota used up.
         Empty = "empty",
-        /// Store unreachable: the edge counts within its own share.
+        /// Store unreachable: the edge uses its own share.
         Local = "local",
         /// Part that the edge did not use.
         Returned = "returned",

@@ -61,11 +61,11 @@ labels! {
         Created = "created",
         /// By a message, after passivation.
         Woken = "woken",
-        /// From an owner that let go, or whose lease ended.
+        /// From an owner that released it, or whose lease ended.
         TakenOver = "taken_over",
-        /// Before the lease ended: the owner is provably gone.
+        /// Before the lease ended, because its owner is provably gone.
         Evidence = "evidence",
-        /// This draining node wakes the session to give it away.
+        /// By this draining node, to hand the session over.
         HandedOver = "handed_over",
     }
 }
@@ -77,9 +77,9 @@ labels! {
         Won = "won",
         /// Another node owns it.
         Held = "held",
-        /// Ended.
+        /// The session has ended.
         Gone = "gone",
-        /// No answer of the store.
+        /// No answer from the store.
         Failed = "failed",
     }
 }
@@ -99,7 +99,7 @@ labels! {
 labels! {
     /// How a hand-over ended.
     HandOverOutcome: OUTCOME {
-        /// To the first node that claims it.
+        /// To the first node that claims the session.
         Released = "released",
         /// Session is free when the node's lease ends.
         Failed = "failed",

@@ -27,17 +27,17 @@ labels! {
         Done = "done",
         /// Another node owns the data.
         Stale = "stale",
-        /// Data lost.
+        /// Store lost the data.
         Forgotten = "forgotten",
         /// Not found.
         NotFound = "not_found",
-        /// By another node.
+        /// Another node holds the data.
         Held = "held",
         /// Limit of the store reached.
         Full = "full",
         /// Store unreachable.
         Unavailable = "unavailable",
-        /// Store too slow.
+        /// Timeout.
         Timeout = "timeout",
     }
 }

@@ -16,16 +16,16 @@ area! {
         /// Observes the bytes of this node's events in the event log.
         pub observe_log_bytes: UpDownCounter(u64) []
             = "shoal.event_log.size", "By",
-            "Bytes in the event log of this node's active sessions.";
+            "Bytes that this node's active sessions have in the event log.";
         events: Sum []
             = "shoal.event_log.appended", "{event}", "Events written to the event log.";
         /// Counts bytes of written events.
         pub appended_bytes: Sum []
-            = "shoal.event_log.appended.size", "By", "Bytes of these events.";
+            = "shoal.event_log.appended.size", "By", "Bytes written to the event log.";
         /// Counts a connection cut because its client does not read.
         pub cut: Counter []
             = "shoal.stream.cut", "{stream}",
-            "Connections cut because the client did not read. It can resume.";
+            "Connections cut because the client did not read.";
         /// Counts messages that were sent without the event log.
         pub passed: Sum []
             = "shoal.stream.passed", "{message}",
@@ -40,7 +40,7 @@ labels! {
     StreamKind: KIND {
         /// Messages of one call.
         Call = "call",
-        /// Messages of a session, by GET.
+        /// Messages of a session (GET).
         Session = "session",
         /// `subscriptions/listen`.
         Subscription = "subscription",
@@ -76,7 +76,7 @@ labels! {
         Full = "full",
         /// Store unreachable or too slow.
         Unavailable = "unavailable",
-        /// Other reasons.
+        /// Failed.
         Failed = "failed",
     }
 }

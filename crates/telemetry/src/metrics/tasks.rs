@@ -6,7 +6,7 @@ area! {
     TaskMetrics {
         /// Counts a call that was to become a task.
         pub created: Counter [outcome: TaskOutcome]
-            = "shoal.task.created", "{task}", "Calls to become tasks: after `tasks.after` (2026-07-28), or at once (2025-11-25).";
+            = "shoal.task.created", "{task}", "Calls that should become tasks.";
         /// Counts a task taken over from a lost node, without a request for it.
         pub adopted: Counter []
             = "shoal.task.adopted", "{task}", "Tasks taken over from lost nodes.";
@@ -21,7 +21,7 @@ labels! {
     TaskOutcome: OUTCOME {
         /// Created.
         Created = "created",
-        /// By a limit or an unreachable part. A 2026-07-28 call continues without one.
+        /// By a limit, or an unreachable node or store. A 2026-07-28 call continues without a task.
         Refused = "refused",
     }
 }

@@ -12,7 +12,7 @@ area! {
             "Unix time when the certificate expires.";
         lifetime: Gauge(u64) [port: TlsPort]
             = "shoal.tls.certificate.lifetime", "s",
-            "Whole validity of the certificate.";
+            "Length of the certificate's validity.";
         /// Observes how many processes of the cluster this one cannot agree on TLS with; `None` without TLS between
         /// processes.
         pub observe_distrusted: Gauge(Option<u64>) []
@@ -44,7 +44,7 @@ labels! {
         Failed = "failed",
         /// Too slow.
         TooSlow = "too_slow",
-        /// Plain HTTP.
+        /// Plaintext.
         Plaintext = "plaintext",
     }
 }

@@ -287,7 +287,7 @@ keys! {
     CLIENT_ADDRESS: IpAddr = "client.address";
     /// Client's port.
     CLIENT_PORT: i64 = "client.port";
-    /// `GET`, `POST` or `DELETE`.
+    /// `GET` or `DELETE`.
     HTTP_REQUEST_METHOD: str = "http.request.method";
     /// Status of the answer.
     HTTP_RESPONSE_STATUS_CODE: i64 = "http.response.status_code";

@@ -55,7 +55,7 @@ names! {
     ATTEMPT = "dispatch attempt", "client", "dispatch", "One attempt at one worker.";
     WORKER_RUN = "worker run", "server", "worker", "A call runs at its worker.";
     WORKER_ATTACH = "worker attach", "server", "worker",
-        "Another reader takes over a running call's events. Links to the call's span.";
+        "Another reader takes over a running call's events.";
     WORKER_BACKEND = "{mcp.method.name} {target}", "client", "worker",
         "A request to an MCP server.";
 }

@@ -30,29 +30,30 @@ settings! {
         pub urls: Vec<String> = Vec::new(),
         /// Callers that share a session at a legacy server.
         pub isolation: HttpIsolation = HttpIsolation::Session,
-        /// Maximum sessions at the server.
+        /// Maximum sessions of each worker at the server.
         pub sessions: usize = 1024,
         /// How long an unused session keeps its process or its session at the server.
         pub session_idle: Period = Period::seconds(300),
         /// Era in which Shoal opens the server ([backends](backends.md#servers-of-both-eras)).
         pub era: EraChoice = EraChoice::Auto,
-        /// Headers of every request. `config show` hides their values.
+        /// Headers of every request.
         pub headers: BTreeMap<String, Secret> = BTreeMap::new(),
         /// File with more `Name: value` lines, read again on change.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub headers_file: Option<PathBuf> = None,
-        /// Headers of the client's request that Shoal passes on. In calls, they replace equal names in `headers`.
+        /// Headers of the client's request that Shoal passes on. In calls, they replace those of the same name in
+        /// `headers`.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub forward: Vec<String> = Vec::new(),
         /// Callers that share the server's [lists](server-credentials.md#lists-of-each-caller).
         pub lists: ListScope = ListScope::Shared,
         /// Callers without a token, if `forward` has `authorization`.
         pub callers_without_token: CallersWithoutToken = CallersWithoutToken::Refuse,
-        /// [Shoal's own token](server-credentials.md#a-token-of-shoals-own) for the server. Do not set `authorization`
-        /// in `headers` as well.
+        /// [Shoal's own token](server-credentials.md#a-token-of-shoals-own) for the server, instead of `authorization`
+        /// in `headers`.
         pub client_credentials: ClientCredentialsConfig = ClientCredentialsConfig::default(),
-        /// Exchanges the callers' tokens for tokens of the server (RFC 8693). Do not list `authorization` in `forward`
-        /// as well.
+        /// Exchanges the callers' tokens for tokens that the server accepts (RFC 8693), instead of `authorization` in
+        /// `forward`.
         pub token_exchange: TokenExchangeConfig = TokenExchangeConfig::default(),
         /// Certificates for `https` connections.
         pub tls: HttpTls = HttpTls::default(),
@@ -64,7 +65,7 @@ settings! {
         pub probe_timeout: Period = Period::seconds(5),
         /// Time limit of a list, subscription or ping request.
         pub request_timeout: Period = Period::seconds(30),
-        /// How long a call's stream may be silent; 0 is as long as the call.
+        /// How long a call's stream may be silent; 0 is as long as the call lasts.
         pub stream_idle: Period = Period::ZERO,
         /// How long Shoal tries to resume a broken stream of the server.
         pub resume_for: Period = Period::seconds(60),
@@ -72,7 +73,7 @@ settings! {
         pub connection_idle: Period = Period::seconds(4),
         /// How often Shoal checks the server.
         pub health_interval: Period = Period::seconds(10),
-        /// Time to end a session or process: after Shoal closes its input, and again after `SIGTERM`.
+        /// Time to end a session. A process gets this time after Shoal closes its input, and again after `SIGTERM`.
         pub shutdown_grace: Period = Period::seconds(2),
         /// Maximum bytes of a message.
         pub message_bytes: usize = 16 * 1024 * 1024,
@@ -87,7 +88,8 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HttpIsolation {
-    /// Each legacy session has its own. Of other calls, one that may ask has its own; a principal's rest share one.
+    /// Each legacy session has its own. So does each modern call that may ask; a principal's other modern calls share
+    /// one.
     #[default]
     Session,
     /// All calls of a principal share one.

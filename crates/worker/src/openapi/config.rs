@@ -19,10 +19,10 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table with document")]
     #[schemars(rename = "OpenApi")]
     pub struct OpenApiConfig {
-        /// File or URL: OpenAPI 3.0 or later, or Swagger 2.0, with the files that it names. Shoal reads a file again on
-        /// change, and a URL when the service comes back.
+        /// File or URL: OpenAPI 3.0 or later, or Swagger 2.0. Shoal rereads a file on change, and a URL after the
+        /// service was away.
         pub document: String = String::new(),
-        /// Tags, of which an operation needs one to become a tool; if empty, all do.
+        /// Tags of operations that become tools; if empty, all.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub tags: Vec<String> = Vec::new(),
         /// Paths of operations that become tools; if empty, all.
@@ -40,21 +40,23 @@ settings! {
         /// Values of variables in the server's URL, instead of their defaults.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         pub server_variables: BTreeMap<String, String> = BTreeMap::new(),
-        /// Credentials, by security scheme. Shoal uses the first alternative for which it has all.
+        /// Credentials, by security scheme. Of an operation's alternatives, Shoal uses the first for which you set all
+        /// credentials.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         pub security: BTreeMap<String, CredentialConfig> = BTreeMap::new(),
-        /// Headers of every request. `config show` hides their values.
+        /// Headers of every request.
         pub headers: BTreeMap<String, Secret> = BTreeMap::new(),
         /// File with more `Name: value` lines, read again on change.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub headers_file: Option<PathBuf> = None,
-        /// Headers of the client's request that Shoal passes on.
+        /// Headers of the client's request that Shoal passes on. In calls, they replace those of the same name in
+        /// `headers`.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub forward: Vec<String> = Vec::new(),
         /// Callers without a token, if `forward` has `authorization`.
         pub callers_without_token: CallersWithoutToken = CallersWithoutToken::Refuse,
-        /// Exchanges the callers' tokens for tokens of the service (RFC 8693). Do not list `authorization` in `forward`
-        /// as well.
+        /// Exchanges the callers' tokens for tokens that the service accepts (RFC 8693), instead of `authorization` in
+        /// `forward`.
         pub token_exchange: TokenExchangeConfig = TokenExchangeConfig::default(),
         /// Certificates for `https` connections.
         pub tls: HttpTls = HttpTls::default(),
@@ -62,7 +64,7 @@ settings! {
         pub output_schemas: bool = true,
         /// Time limit to open a connection.
         pub connect_timeout: Period = Period::seconds(10),
-        /// Time limit of the service's answer; 0 is as long as the call.
+        /// Time limit of the service's answer; 0 is as long as the call lasts.
         pub call_timeout: Period = Period::ZERO,
         /// Time limit for the document, a token or a health check.
         pub request_timeout: Period = Period::seconds(30),
@@ -112,7 +114,7 @@ settings! {
         /// File with the secret, read for each call.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub secret_file: Option<PathBuf> = None,
-        /// User name of the password.
+        /// User name, if the secret is a password.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub username: String = String::new(),
     }

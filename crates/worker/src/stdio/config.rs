@@ -58,37 +58,38 @@ settings! {
         pub command: String = String::new(),
         /// Arguments.
         pub args: Vec<String> = Vec::new(),
-        /// Environment variables. `config show` hides their values.
+        /// Environment variables.
         pub env: BTreeMap<String, Secret> = BTreeMap::new(),
-        /// Variables that Shoal passes on besides `PATH`, `HOME`, locale, proxies and certificates, such as
-        /// `["AWS_*"]`, or `["*"]`. Variables that begin with `SHOAL_` need their whole name.
+        /// Variables that Shoal passes on, such as `["AWS_*"]`, or `["*"]` for all, besides [common
+        /// ones](stdio-servers.md#the-environment-of-a-server). Write names that begin with `SHOAL_` in full.
         pub inherit: Vec<String> = Vec::new(),
         /// Working directory; by default Shoal's.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub cwd: Option<PathBuf> = None,
         /// Callers that [share](stdio-servers.md#who-shares-a-process) a process.
         pub isolation: Isolation = Isolation::Session,
-        /// Maximum [processes](stdio-servers.md#how-many-processes), without those whose call waits for its client; by
-        /// default 64 for sessions, or 4 shared.
+        /// Maximum [processes](stdio-servers.md#how-many-processes) of each worker; by default 64, or 4 with `isolation
+        /// = "shared"`.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub processes: Option<usize> = None,
         /// How long an unused session keeps its process or its session at the server.
         pub session_idle: Period = Period::seconds(300),
-        /// Lets shared legacy processes ask clients: each call that may ask has a process [to
-        /// itself](stdio-servers.md#one-call-in-a-process). If your server does not ask, set it to false.
+        /// Lets shared legacy processes ask clients. Each call that may ask then has a process [to
+        /// itself](stdio-servers.md#one-call-in-a-process). If your server does not ask, set this to false.
         pub may_ask: bool = true,
-        /// Lets shared processes ask for `roots`. Only for legacy servers that ask in each call: others keep one
-        /// client's roots.
+        /// Lets shared processes ask for `roots`. Set this only for legacy servers that ask in each call: other servers
+        /// keep one client's roots.
         pub share_roots: bool = false,
         /// Era in which Shoal opens the server ([backends](backends.md#servers-of-both-eras)).
         pub era: EraChoice = EraChoice::Auto,
-        /// Maximum silence before the handshake. Each line on standard error starts this time again, up to five times.
+        /// Maximum silence before the handshake. Each line on standard error starts this time again, for up to five
+        /// times as long in all.
         pub start_timeout: Period = Period::seconds(180),
         /// How long the server may ignore `initialize` before Shoal sends `server/discover`.
         pub probe_timeout: Period = Period::seconds(2),
         /// Time limit of a list, subscription or ping request.
         pub request_timeout: Period = Period::seconds(30),
-        /// Time to end a session or process: after Shoal closes its input, and again after `SIGTERM`.
+        /// Time to end a session. A process gets this time after Shoal closes its input, and again after `SIGTERM`.
         pub shutdown_grace: Period = Period::seconds(2),
         /// Maximum bytes of a message.
         pub line_bytes: usize = 16 * 1024 * 1024,

@@ -28,26 +28,22 @@ prefix = \"files_\"
 
 Shoal reads settings from four sources. Later sources override earlier ones:
 
-1. The defaults, below each setting's name. A setting without a default is unset. In `[telemetry]`, the OpenTelemetry variables in parentheses override defaults.
+1. The defaults, which the tables show below the settings' names. A setting without a default is unset. In `[telemetry]`, the OpenTelemetry variables in parentheses replace defaults.
    Shoal ignores variables for single signals, such as `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`.
-2. Your TOML file, from `--config` or the variable `SHOAL_CONFIG`.
-3. Variables with two underscores between the parts. For example, `SHOAL_POOLS__FILES__CONCURRENCY=8` sets `pools.files.concurrency`. A value is TOML, such as `[\"a\", \"b\"]`, or text.
-   `SHOAL_QUOTAS` sets `[[quotas]]`. Shoal ignores other `SHOAL_…` variables without two underscores, because Kubernetes sets some for a Service named `shoal`.
+2. Your TOML file, which `--config` or the variable `SHOAL_CONFIG` names.
+3. Environment variables. For example, `SHOAL_POOLS__FILES__CONCURRENCY=8`, with two underscores between the parts, sets `pools.files.concurrency`. A value is TOML, such as `[\"a\", \"b\"]`, or text.
+   `SHOAL_QUOTAS` sets `[[quotas]]`. Shoal ignores other `SHOAL_…` variables without two underscores.
 4. Flags, such as `--listen`.
 
-Shoal merges tables and replaces lists. Write times with their unit, such as `\"1h 30m\"`. Where you list tools, principals, tags or paths, `*` matches any characters.
+If several sources set parts of a table, Shoal merges these parts. A later list replaces an earlier one. Write times with their unit, such as `\"1h 30m\"`. Where you list tools, prompts, resources, methods, principals, tags or paths, `*` matches any characters.
 
-`shoal config check` checks your configuration and the files that it names. Missing files and programs are warnings, because they may exist where Shoal runs.
-`shoal config show` prints the settings in force without secrets, and `shoal config schema` a JSON Schema for your editor.
+`shoal config check` checks your configuration and the files that it names. Missing files and programs only cause warnings.
+`shoal config show` prints the settings in force without secrets. `shoal config schema` prints a JSON Schema for your editor.
 
-If your configuration has errors, Shoal prints all of them and exits with code 2:
+If your configuration has errors, Shoal prints each with its file, line and column, or with its variable, and exits with code 2.
 
-```text
-shoal: the configuration has 3 errors
-  shoal.toml:2:1: server.lisen: there is no such setting; did you mean server.listen?
-  shoal.toml:7:15: pools.files.concurrency: \"8\" is text: write the number without quotes
-  the variable SHOAL_CALLS__TIMEOUT: calls.timeout: 30 has no unit: write \"30s\" for seconds, or \"30ms\" for milliseconds
-```
+Below, a *node* is an [edge](concepts/edge.md) or [session node](concepts/session.md). *Legacy* means MCP up to 2025-11-25, *modern* means 2026-07-28 ([eras](concepts/era.md)). By default, a call is *safe to repeat*
+if its tool has `readOnlyHint` or `idempotentHint`. See also [pool](concepts/pool.md), [worker](concepts/worker.md), [principal](concepts/principal.md), and [hold and journal](concepts/hold.md).
 ";
 
 /// Minimum number of rows, equal to rows of an earlier section, to replace by a link to it.

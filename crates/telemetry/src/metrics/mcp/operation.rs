@@ -8,7 +8,7 @@ labels! {
     Transport: TRANSPORT {
         /// HTTP/1.1 and HTTP/2.
         Tcp = "tcp",
-        /// Standard input and output.
+        /// Stdio.
         Pipe = "pipe",
     }
 }

@@ -6,11 +6,11 @@ use crate::metrics::labels::{OUTCOME, REASON, STATE, labels};
 labels! {
     /// The state of a worker.
     WorkerState: STATE {
-        /// Accepts calls.
+        /// Ready.
         Ready = "ready",
         /// Backend not ready yet.
         Starting = "starting",
-        /// Finishes its calls.
+        /// Draining.
         Draining = "draining",
         /// Connection down.
         Unreachable = "unreachable",
@@ -20,11 +20,11 @@ labels! {
 labels! {
     /// Whether calls go to a worker.
     CircuitState: STATE {
-        /// All calls pass.
+        /// Closed.
         Closed = "closed",
-        /// No calls pass.
+        /// For at least one pair of caller and tool, no calls pass.
         Open = "open",
-        /// One trial call passes.
+        /// Half open.
         HalfOpen = "half_open",
     }
 }
@@ -32,13 +32,13 @@ labels! {
 labels! {
     /// How a call's wait for a worker ended.
     QueueOutcome: OUTCOME {
-        /// The call went to a worker.
+        /// Dispatched.
         Dispatched = "dispatched",
         /// Shoal refused the call.
         Shed = "shed",
         /// Cancelled.
         Cancelled = "cancelled",
-        /// Deadline passed.
+        /// Deadline.
         Deadline = "deadline",
     }
 }
@@ -46,7 +46,7 @@ labels! {
 labels! {
     /// The outcome of a call, as it is counted.
     CountedOutcome: OUTCOME {
-        /// A result.
+        /// Completed.
         Completed = "completed",
         /// A result with `isError`.
         ToolError = "tool_error",
@@ -54,7 +54,7 @@ labels! {
         Error = "error",
         /// Cancelled.
         Cancelled = "cancelled",
-        /// Deadline passed.
+        /// Deadline.
         Deadline = "deadline",
         /// Worker lost, outcome unknown.
         Lost = "lost",
@@ -68,7 +68,7 @@ labels! {
     ShedReason: REASON {
         /// Queue full.
         QueueFull = "queue_full",
-        /// `queue_age` reached or expected.
+        /// Waited for `queue_age`, or would have.
         QueueTimeout = "queue_timeout",
         /// No worker.
         NoWorker = "no_worker",
@@ -84,7 +84,7 @@ labels! {
     RetryReason: REASON {
         /// Worker lost before it accepted the call.
         NotStarted = "not_started",
-        /// The call is safe to repeat.
+        /// Worker lost; the call is safe to repeat.
         WorkerLost = "worker_lost",
         /// Worker full.
         Busy = "busy",

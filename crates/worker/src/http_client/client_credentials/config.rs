@@ -21,7 +21,7 @@ settings! {
         /// Client id at the authorization server; required.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub client_id: String = String::new(),
-        /// Client secret. `config show` hides it.
+        /// Client secret.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub client_secret: Option<Secret> = None,
         /// File with the client secret, read for each token.
@@ -41,7 +41,7 @@ settings! {
         /// Authorization server's identifier; by default from the server's 401 answer.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub issuer: String = String::new(),
-        /// Server that the token is for (RFC 8707); by default as the server says, or else its URL.
+        /// Server that the token is for (RFC 8707); by default from the server's metadata, or else its URL.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub resource: String = String::new(),
         /// Parameter that Auth0 and others need instead of `resource`.
@@ -57,7 +57,7 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientAuthentication {
-    /// As the authorization server supports, or else `basic`.
+    /// `basic`, unless the authorization server supports only `post`.
     #[default]
     Auto,
     /// `client_secret_basic`.
