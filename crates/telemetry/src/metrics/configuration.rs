@@ -17,9 +17,9 @@ area! {
 labels! {
     /// The outcome of a reload.
     ReloadOutcome: OUTCOME {
-        /// Applied at once, or at the next start.
+        /// The new settings or rules apply, some settings from the next start.
         Changed = "changed",
-        /// Unchanged.
+        /// The settings or rules are the same as before.
         Unchanged = "unchanged",
         /// Invalid: the old settings or rules stay.
         Refused = "refused",

@@ -16,9 +16,9 @@ area! {
         pub failed: Counter []
             = "shoal.policy.failures", "{failure}",
             "Policy conditions that Shoal could not evaluate.";
-        /// Counts a read of a changed policy file.
+        /// Counts a read of a policy file whose text has changed.
         pub reloaded: Counter [outcome: ReloadOutcome]
-            = "shoal.policy.reloads", "{reload}", "Reads of a changed policy file.";
+            = "shoal.policy.reloads", "{reload}", "Reads of a policy file whose text has changed.";
     }
 }
 

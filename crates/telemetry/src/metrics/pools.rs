@@ -37,7 +37,7 @@ area! {
             = "shoal.pool.circuits", "{worker}", "Workers by their circuit breaker's state.";
         /// Records a call's wait for a worker.
         pub waited: Histogram(WAIT_SECONDS) [pool: Pool, outcome: QueueOutcome]
-            = "shoal.pool.queue.duration", "s", "Time that calls wait at a worker.";
+            = "shoal.pool.queue.duration", "s", "Time that calls wait in a worker's queue.";
         /// Records a call's duration.
         pub called: Histogram(MCP_SECONDS) [pool: Pool, outcome: CountedOutcome]
             = "shoal.pool.call.duration", "s", "Time of calls from dispatch to result, including all attempts.";

@@ -65,7 +65,7 @@ labels! {
         TakenOver = "taken_over",
         /// Before the lease ended, because its owner is provably gone.
         Evidence = "evidence",
-        /// By this draining node, to hand the session over.
+        /// By this draining node, for an unused session that it keeps in memory, to release it to other nodes.
         HandedOver = "handed_over",
     }
 }

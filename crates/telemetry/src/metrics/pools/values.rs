@@ -68,7 +68,7 @@ labels! {
     ShedReason: REASON {
         /// Queue full.
         QueueFull = "queue_full",
-        /// Waited for `queue_age`, or would have.
+        /// The call waited longer than the pool's `queue_age`, or would have.
         QueueTimeout = "queue_timeout",
         /// No worker.
         NoWorker = "no_worker",
