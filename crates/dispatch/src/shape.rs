@@ -27,6 +27,8 @@ pub(crate) struct Shaping {
     server_info: RawJson,
     /// `"_meta":{"io.modelcontextprotocol/serverInfo":…},`
     meta: Bytes,
+    /// What a caller may list and read depends on the caller. A cache that callers share could leak it to another.
+    depends_on_caller: bool,
     list_ttl: Duration,
     list_scope: CacheScope,
     read: CacheHint,
@@ -51,8 +53,8 @@ impl CacheHint {
 
 impl Shaping {
     pub(crate) fn new(server_info: &RawJson, config: &Config, is_for_all: bool) -> Self {
-        // A cache that callers share could leak one caller's items to another.
-        let scope = |scope| match config.policies.is_some() || !is_for_all {
+        let depends_on_caller = config.policies.is_some() || !is_for_all;
+        let scope = |scope| match depends_on_caller {
             true => CacheScope::Private,
             false => scope,
         };
@@ -60,6 +62,7 @@ impl Shaping {
         Self {
             server_info: server_info.clone(),
             meta: meta.into(),
+            depends_on_caller,
             list_ttl: config.catalog.list_ttl.get(),
             list_scope: scope(config.catalog.list_cache_scope),
             read: CacheHint::new(
@@ -82,10 +85,13 @@ impl Shaping {
                 Typed::No => result,
                 Typed::Perhaps => legacy::result(method, result),
             }),
-            (Era::Modern, CallOutcome::Result(result)) => {
-                let hint = matches!(method, Method::ResourcesRead).then_some(&self.read);
-                CallOutcome::Result(self.modern(&result, hint))
-            }
+            (Era::Modern, CallOutcome::Result(result)) => CallOutcome::Result(match method {
+                Method::ResourcesRead if self.depends_on_caller => {
+                    self.modern(&not_shared(result), Some(&self.read))
+                }
+                Method::ResourcesRead => self.modern(&result, Some(&self.read)),
+                _ => self.modern(&result, None),
+            }),
             (_, CallOutcome::Error(error)) => CallOutcome::Error(known_to(revision, error)),
             (_, outcome) => outcome,
         }
@@ -152,6 +158,16 @@ impl Shaping {
         text.put_slice(&meta.as_bytes()[1..]);
         RawJson::from_valid(text.freeze())
     }
+}
+
+/// Makes a result private that its backend lets caches share, because the backend does not know Shoal's rules.
+fn not_shared(result: RawJson) -> RawJson {
+    let mut object = match RawObject::of(&result) {
+        Some(object) if object.has("cacheScope") => object,
+        _ => return result,
+    };
+    object.set("cacheScope", RawJson::of(&CacheScope::Private.as_str()));
+    object.to_json()
 }
 
 fn known_to(revision: Revision, mut error: RpcError) -> RpcError {

@@ -390,6 +390,33 @@ async fn lists_that_depend_on_the_caller_are_not_shared() {
     assert_eq!(scope(&ruled(Config::default())).await, "public");
 }
 
+#[tokio::test]
+async fn a_resource_under_rules_is_not_shared_whatever_its_backend_says() {
+    for (config, scope) in [(config(BY_NAME), "private"), (Config::default(), "public")] {
+        let catalog = PoolCatalog {
+            resources: items(json!([{ "uri": "file:///a/1", "name": "1" }])),
+            ..PoolCatalog::default()
+        };
+        let setting = configured(config);
+        setting.add(FakeWorker::new("w1", "a", catalog).on_call(
+            async |_, mut script: crate::fake_worker::Script| {
+                let said = r#"{"contents":[],"cacheScope":"public","ttlMs":5}"#;
+                script.result(said).await;
+            },
+        ));
+        let read = call(
+            MODERN,
+            Method::ResourcesRead,
+            json!({ "uri": "file:///a/1" }),
+        );
+        let result = setting.result(read.from("alice")).await;
+        assert_eq!(
+            (&result["cacheScope"], &result["ttlMs"]),
+            (&json!(scope), &json!(5))
+        );
+    }
+}
+
 pub(crate) struct TestFile(pub(crate) PathBuf);
 
 impl Drop for TestFile {
