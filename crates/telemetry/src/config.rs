@@ -181,8 +181,8 @@ settings! {
     pub struct Logs {
         /// Sends lines to `telemetry.endpoint`.
         pub otlp: bool = false,
-        /// Maximum equal lines in each `repeats_per`, also on standard error; 0 is unlimited. Refused requests of one
-        /// kind get one line.
+        /// Maximum equal lines in each `repeats_per`, also on standard error; 0 is unlimited. Of refused requests of one
+        /// kind, each `repeats_per` has one line.
         pub repeats: u32 = 100,
         /// Time in which Shoal counts equal lines.
         pub repeats_per: Period = Period::seconds(10),

@@ -25,8 +25,8 @@ settings! {
         /// Highest protocol version between processes. Set it before an upgrade if you [may want to go
         /// back](guides/upgrade.md#if-you-may-want-to-go-back).
         pub protocol: u32 = LinkConfig::default().max_version,
-        /// How long a new node answers 50301 for unknown tools, prompts and resources. If other nodes know pools, the
-        /// new node does so until these pools have joined, for at most their `linger`.
+        /// How long a new node answers 50301 for unknown tools, prompts and resources. If other nodes know pools, it
+        /// answers 50301 until workers of these pools have joined the new node, but at most for the pools' `linger`.
         pub learning: Period = Period::seconds(5),
         /// How long a request waits for its session's next owner.
         pub patience: Period = Period::seconds(30),

@@ -32,8 +32,9 @@ settings! {
         pub asking: usize = Run::default().asking,
         /// For each principal: maximum calls that wait for clients' answers.
         pub asking_per_principal: usize = Run::default().asking_per_principal,
-        /// How long a call may wait in the queue, or for a server that is away. For a stdio process, a call waits until
-        /// its deadline. If a call would probably wait too long in the queue, Shoal refuses it at once.
+        /// How long a call may wait in the queue, or for a server that is away. A call that waits for
+        /// a free stdio process waits until its deadline instead. If a call would probably wait too long in the queue,
+        /// Shoal refuses it at once.
         pub queue_age: Period = Run::default().queue_age.into(),
         /// Prefix of tool and prompt names, to avoid clashes. Shoal shortens tool names over 64 characters.
         pub prefix: String = String::new(),

@@ -52,7 +52,7 @@ settings! {
         pub sessions_per_principal: usize = 10_000,
         /// Maximum requests in flight of a session.
         pub calls_per_session: usize = 64,
-        /// Maximum waiting changes of a session: log level, subscriptions, batches.
+        /// Maximum waiting messages of a session that change its log level or subscriptions, or are batches.
         pub messages_per_session: usize = 256,
         /// Maximum resource subscriptions of a session.
         pub subscriptions_per_session: usize = 1_000,

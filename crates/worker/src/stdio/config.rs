@@ -74,8 +74,8 @@ settings! {
         pub processes: Option<usize> = None,
         /// How long an unused session keeps its process or its session at the server.
         pub session_idle: Period = Period::seconds(300),
-        /// Lets shared legacy processes ask clients. Each call that may ask then has a process [to
-        /// itself](stdio-servers.md#one-call-in-a-process). If your server does not ask, set this to false.
+        /// Lets legacy processes that callers share ask clients. While a call that may ask runs, its process [runs no
+        /// other call](stdio-servers.md#one-call-in-a-process). If your server does not ask, set this to false.
         pub may_ask: bool = true,
         /// Lets shared processes ask for `roots`. Set this only for legacy servers that ask in each call: other servers
         /// keep one client's roots.

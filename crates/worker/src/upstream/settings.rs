@@ -14,8 +14,8 @@ use super::binding::ConnectionBinding;
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Era")]
 pub enum EraChoice {
-    /// Legacy if the server supports it (over HTTP: if it has sessions). Calls that ask by `InputRequiredResult` use
-    /// the modern era.
+    /// Legacy if the server supports it (over HTTP: if it has sessions). A call that the server
+    /// answers with `InputRequiredResult` uses the modern era.
     #[default]
     Auto,
     /// 2025-11-25 and before.
