@@ -158,7 +158,7 @@ SERVERS: dict[str, Server] = {
     "arxiv": Server("pypi", "arxiv-mcp-server", ("arxiv-mcp-server", "--storage-path", "{dir}"), (("list_papers", {}),)),
     "duckduckgo": Server("pypi", "duckduckgo-mcp-server", ("duckduckgo-mcp-server",)),
     "fastmcp, skills and apps": Server("pypi", "fastmcp", ("python", "{here}/skills.py"), (("add", {"a": 1, "b": 2}), ("show", {})), files=("mkdir -p skills/greet", "printf -- '---\\nname: greet\\ndescription: Greets.\\n---\\nSay hello.\\n' > skills/greet/SKILL.md")),
-    "Go SDK, any": Server("go", "github.com/modelcontextprotocol/go-sdk", ("field-go",), (("anything", {"value": [1, {"a": None}]}), ("anything", {"value": "x"}))),
+    "Go SDK, untyped value": Server("go", "github.com/modelcontextprotocol/go-sdk", ("field-go",), (("anything", {"value": [1, {"a": None}]}), ("anything", {"value": "x"}))),
     "Java SDK 0.17": Server("java", "io.modelcontextprotocol.sdk:mcp", ("0.17.0",), (("echo", {"text": "hello"}), ("ask", {}))),
     "Java SDK 1.1": Server("java", "io.modelcontextprotocol.sdk:mcp", ("1.1.0",), (("echo", {"text": "hello"}), ("ask", {}))),
 }
