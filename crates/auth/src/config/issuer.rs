@@ -47,7 +47,8 @@ settings! {
         /// PEM file: further trusted authorities.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub authority: Option<PathBuf> = None,
-        /// Allows plain HTTP to another machine's issuer. Attackers on the network can then forge tokens.
+        /// Allows plain HTTP to another machine's issuer (loopback always may). Attackers on the network can then forge
+        /// tokens.
         pub allow_http: bool = false,
         /// Asks the issuer about tokens instead of checking them locally.
         #[serde(skip_serializing_if = "Option::is_none")]

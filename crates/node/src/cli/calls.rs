@@ -8,10 +8,10 @@ use crate::print::Output;
 #[derive(Clone, Debug, Args)]
 pub struct Tools {
     /// Ask the admin port which operations of OpenAPI documents cannot be tools, and why.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "url")]
     pub left_out: bool,
     /// Ask the admin port which tools have less detailed schemas than their OpenAPI documents, and what is missing.
-    #[arg(long, conflicts_with = "left_out")]
+    #[arg(long, conflicts_with_all = ["left_out", "url"])]
     pub cut: bool,
     /// Admin address of any node, for --left-out and --cut.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8081", value_parser = super::admin_address)]

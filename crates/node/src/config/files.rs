@@ -61,7 +61,9 @@ fn in_file(secret: Option<&SecretSource>) -> Option<&Path> {
 }
 
 fn unreadable(file: &Path) -> Option<String> {
-    let shown = file.display();
+    // Relative paths start at the working directory, which often is not the file's that names them.
+    let path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let shown = path.display();
     match std::fs::metadata(file) {
         Ok(_) => None,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(format!(

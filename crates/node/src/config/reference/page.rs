@@ -37,7 +37,7 @@ Shoal reads settings from four sources. Later sources override earlier ones:
 
 If several sources set parts of a table, Shoal merges these parts. A later list replaces an earlier one. Write times with their unit, such as `\"1h 30m\"`. Where you list tools, prompts, resources, methods, principals, tags or paths, `*` matches any characters.
 
-`shoal config check` checks your configuration and the files that it names. Missing files and programs only cause warnings.
+`shoal config check` checks your configuration and the files that it names. Missing files and programs only cause warnings. Relative paths start at the working directory of the process.
 `shoal config show` prints the settings in force without secrets. `shoal config schema` prints a JSON Schema for your editor.
 
 If your configuration has errors, Shoal prints each with its file, line and column, or with its variable, and exits with code 2.
