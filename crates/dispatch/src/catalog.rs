@@ -86,6 +86,8 @@ pub(crate) struct Catalog {
     pub(crate) conflicts: Vec<Conflict>,
     pub(crate) degraded: Vec<Degraded>,
     pub(crate) shaping: Arc<Shaping>,
+    /// Adapts the results of callers that have lists of their own.
+    pub(crate) shaping_for_one: Arc<Shaping>,
     pub(crate) server_info: RawJson,
     pub(crate) capabilities: RawJson,
     pub(crate) instructions: Option<String>,

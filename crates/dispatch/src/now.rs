@@ -52,7 +52,7 @@ impl Dispatch {
         };
         let outcome = started.events.take_ended()?;
         origin.ended_at(member, &outcome);
-        let shaping = &view.catalog.shaping;
+        let shaping = view.shaping(&call.caller, &call.method);
         let outcome = shaping.outcome(call.caller.revision, &call.method, outcome, typed);
         if let Some(began) = began {
             let counted = CountedOutcome::of_complete(&outcome);

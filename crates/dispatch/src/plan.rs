@@ -315,7 +315,7 @@ fn is_journaled(call: &Call, repeat: Repeat) -> bool {
 pub(crate) fn refuse(view: &View, call: &Call, refused: RouteError) -> CallOutcome {
     match refused {
         RouteError::Answer(outcome) => {
-            let shaping = &view.catalog.shaping;
+            let shaping = view.shaping(&call.caller, &call.method);
             shaping.outcome(call.caller.revision, &call.method, outcome, Typed::No)
         }
         RouteError::NotReady(failure) => {

@@ -27,6 +27,7 @@ use crate::catalog::{AgreedNames, Catalog, Keepers, Pool};
 use crate::config::PoolSettings;
 use crate::own::OwnPools;
 use crate::picture::{NOT_WHOLE, Picture, not_ready};
+use crate::shape::Shaping;
 
 /// The view is immutable and replaced as a whole.
 pub(crate) struct View {
@@ -161,6 +162,15 @@ impl PoolMember {
 }
 
 impl View {
+    /// Returns how results are adapted for the caller. A read of a caller with lists of its own is as private as these
+    /// lists.
+    pub(crate) fn shaping(&self, caller: &Caller, method: &Method) -> &Arc<Shaping> {
+        match matches!(method, Method::ResourcesRead) && self.own.sight(caller).is_some() {
+            true => &self.catalog.shaping_for_one,
+            false => &self.catalog.shaping,
+        }
+    }
+
     pub(crate) fn empty(
         catalog: Arc<Catalog>,
         settings: Arc<PoolSettings>,

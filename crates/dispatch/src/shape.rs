@@ -27,8 +27,8 @@ pub(crate) struct Shaping {
     server_info: RawJson,
     /// `"_meta":{"io.modelcontextprotocol/serverInfo":…},`
     meta: Bytes,
-    /// What a caller may list and read depends on the caller. A cache that callers share could leak it to another.
-    depends_on_caller: bool,
+    /// Callers may list and read different things, so no cache may give one caller's results to another.
+    callers_differ: bool,
     list_ttl: Duration,
     list_scope: CacheScope,
     read: CacheHint,
@@ -53,8 +53,8 @@ impl CacheHint {
 
 impl Shaping {
     pub(crate) fn new(server_info: &RawJson, config: &Config, is_for_all: bool) -> Self {
-        let depends_on_caller = config.policies.is_some() || !is_for_all;
-        let scope = |scope| match depends_on_caller {
+        let callers_differ = config.policies.is_some() || !is_for_all;
+        let scope = |scope| match callers_differ {
             true => CacheScope::Private,
             false => scope,
         };
@@ -62,7 +62,7 @@ impl Shaping {
         Self {
             server_info: server_info.clone(),
             meta: meta.into(),
-            depends_on_caller,
+            callers_differ,
             list_ttl: config.catalog.list_ttl.get(),
             list_scope: scope(config.catalog.list_cache_scope),
             read: CacheHint::new(
@@ -85,13 +85,14 @@ impl Shaping {
                 Typed::No => result,
                 Typed::Perhaps => legacy::result(method, result),
             }),
-            (Era::Modern, CallOutcome::Result(result)) => CallOutcome::Result(match method {
-                Method::ResourcesRead if self.depends_on_caller => {
-                    self.modern(&not_shared(result), Some(&self.read))
-                }
-                Method::ResourcesRead => self.modern(&result, Some(&self.read)),
-                _ => self.modern(&result, None),
-            }),
+            (Era::Modern, CallOutcome::Result(result)) => {
+                let hint = matches!(method, Method::ResourcesRead).then_some(&self.read);
+                let result = match hint.is_some() && self.callers_differ {
+                    true => without_scope(result),
+                    false => result,
+                };
+                CallOutcome::Result(self.modern(&result, hint))
+            }
             (_, CallOutcome::Error(error)) => CallOutcome::Error(known_to(revision, error)),
             (_, outcome) => outcome,
         }
@@ -160,13 +161,13 @@ impl Shaping {
     }
 }
 
-/// Makes a result private that its backend lets caches share, because the backend does not know Shoal's rules.
-fn not_shared(result: RawJson) -> RawJson {
+/// Removes the backend's cache scope, because the backend knows neither Shoal's rules nor its callers.
+fn without_scope(result: RawJson) -> RawJson {
     let mut object = match RawObject::of(&result) {
         Some(object) if object.has("cacheScope") => object,
         _ => return result,
     };
-    object.set("cacheScope", RawJson::of(&CacheScope::Private.as_str()));
+    while object.remove("cacheScope").is_some() {}
     object.to_json()
 }
 

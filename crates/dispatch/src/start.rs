@@ -207,7 +207,8 @@ impl Dispatch {
         worker_call: &mut WorkerCall,
     ) -> Option<RunningCall> {
         let (outcome, typed) = worker_call.take_end()?;
-        let shaping = &self.shared.view().catalog.shaping;
+        let view = self.shared.view();
+        let shaping = view.shaping(caller, method);
         let outcome = shaping.outcome(caller.revision, method, outcome, typed);
         Some(RunningCall::ended(
             outcome,
@@ -386,7 +387,8 @@ impl Dispatch {
     }
 
     pub(crate) fn running_legacy(&self, purpose: Purpose, worker_call: WorkerCall) -> RunningCall {
-        let shaping = self.shared.view().catalog.shaping.clone();
+        let Purpose { method, caller, .. } = &purpose;
+        let shaping = self.shared.view().shaping(caller, method).clone();
         running(worker_call, |worker_call| {
             LegacyBridge::new(worker_call, shaping, purpose)
         })
@@ -395,7 +397,11 @@ impl Dispatch {
     pub(crate) fn modern(&self, call: &Call) -> ModernRequest {
         ModernRequest {
             shared: self.shared.clone(),
-            shaping: self.shared.view().catalog.shaping.clone(),
+            shaping: self
+                .shared
+                .view()
+                .shaping(&call.caller, &call.method)
+                .clone(),
             call: call.id,
             method: call.method.clone(),
             params: call.params.clone(),

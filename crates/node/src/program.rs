@@ -175,8 +175,7 @@ fn control(command: Controller) -> Result<(), Failure> {
 #[cfg(not(feature = "controller"))]
 fn control(_: Controller) -> Result<(), Failure> {
     Err(Failure::usage(
-        "this program was built without the controller: build it without --no-default-features, or with \
-         --features controller",
+        "this program was built without the controller: build it with --features controller",
     ))
 }
 

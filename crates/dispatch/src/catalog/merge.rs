@@ -28,8 +28,11 @@ impl Catalog {
     ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let server_info = facts::server_info(pools, config);
-        let is_for_all = audience == Audience::Everybody;
-        let shaping = Arc::new(Shaping::new(&server_info, config, is_for_all));
+        let shaping_for_one = Arc::new(Shaping::new(&server_info, config, false));
+        let shaping = match audience {
+            Audience::Everybody => Arc::new(Shaping::new(&server_info, config, true)),
+            Audience::OneCaller => shaping_for_one.clone(),
+        };
         let mut merge = Merge::of(keepers);
         for pool in pools {
             merge.add(pool, settings.of(&pool.name));
@@ -80,6 +83,7 @@ impl Catalog {
             instructions: facts::instructions(pools, config),
             server_info,
             shaping,
+            shaping_for_one,
         }
     }
 }

@@ -130,7 +130,7 @@ impl Dispatch {
             if asked == 0 && view.is_vacant(missing.pool) {
                 return None;
             }
-            let (shaping, why) = (&own.catalog.shaping, missing.why.clone());
+            let (shaping, why) = (own.shaping(&call.caller, &call.method), missing.why.clone());
             let revision = call.caller.revision;
             return Some(shaping.outcome(revision, &call.method, why, Typed::No));
         }

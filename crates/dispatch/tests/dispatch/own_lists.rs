@@ -357,9 +357,13 @@ async fn resources_and_prompts_of_single_callers_are_found() {
     let worker = setting.add(FakeWorker::new("o1", "own", each_its_own()).on_call(
         |call, mut script| async move {
             match call.method {
-                Method::ResourcesRead | Method::PromptsGet => {
-                    script.result(r#"{"contents":[],"messages":[]}"#).await;
+                Method::ResourcesRead => {
+                    let twice = r#""cacheScope":"private","cache\u0053cope":"public""#;
+                    script
+                        .result(&format!(r#"{{"contents":[],{twice}}}"#))
+                        .await;
                 }
+                Method::PromptsGet => script.result(r#"{"messages":[]}"#).await,
                 _ => by_principal(call, script).await,
             }
         },
@@ -370,7 +374,10 @@ async fn resources_and_prompts_of_single_callers_are_found() {
     ] {
         let asked =
             |principal: &str| call(MODERN, method.clone(), json!({ name: value })).from(principal);
-        setting.result(asked("alice")).await;
+        let result = setting.result(asked("alice")).await;
+        // A cache may not give it to bob, whatever the backend says.
+        let scope = matches!(method, Method::ResourcesRead).then_some("private");
+        assert_eq!(result["cacheScope"].as_str(), scope);
         assert_eq!(calls_of(&worker, &method), 1);
         setting.error(asked("bob")).await;
         assert_eq!(calls_of(&worker, &method), 1);

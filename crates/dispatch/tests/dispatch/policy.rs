@@ -11,7 +11,7 @@ use shoal_ports::{
 };
 use shoal_protocol::{Method, RawJson, Revision, RpcError, code};
 
-use crate::fake_worker::FakeWorker;
+use crate::fake_worker::{FakeWorker, Script};
 use crate::setting::{CallExt as _, Setting, call, configured, items, legacy, modern, tools};
 
 const LEGACY: Revision = Revision::V2025_11_25;
@@ -398,12 +398,12 @@ async fn a_resource_under_rules_is_not_shared_whatever_its_backend_says() {
             ..PoolCatalog::default()
         };
         let setting = configured(config);
-        setting.add(FakeWorker::new("w1", "a", catalog).on_call(
-            async |_, mut script: crate::fake_worker::Script| {
+        setting.add(
+            FakeWorker::new("w1", "a", catalog).on_call(async |_, mut script: Script| {
                 let said = r#"{"contents":[],"cacheScope":"public","ttlMs":5}"#;
                 script.result(said).await;
-            },
-        ));
+            }),
+        );
         let read = call(
             MODERN,
             Method::ResourcesRead,
