@@ -9,7 +9,10 @@ prepare_suites() {
     true
 }
 
-prepare_unit() { once tests_need || true; }
+prepare_unit() {
+    once tests_need || true
+    prepare_tools deny
+}
 
 prepare_peers() { :; }
 

