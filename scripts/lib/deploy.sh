@@ -3,6 +3,7 @@
 
 # Compose's own loader, as a command.
 COMPOSE_GO=github.com/compose-spec/compose-go/v2/cmd@v2.16.2
+COMPOSE_INSTALL=(env GOBIN="$TOOLS/compose-go" go install "$COMPOSE_GO")
 # Of 10; `systemd-analyze security` rates what a unit leaves open.
 SYSTEMD_EXPOSURE=2.0
 
@@ -78,8 +79,7 @@ deploy_compose() {
         skip "$name" "$(needs go); $(needs python)"
         return
     fi
-    if [[ ! -x $TOOLS/compose-go/cmd ]] &&
-        ! install_by install-compose-go env GOBIN="$TOOLS/compose-go" go install "$COMPOSE_GO"; then
+    if [[ ! -x $TOOLS/compose-go/cmd ]] && ! install_by install-compose-go "${COMPOSE_INSTALL[@]}"; then
         skip "$name" "needs the loader of Compose: go install $COMPOSE_GO"
         return
     fi

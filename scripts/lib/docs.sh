@@ -17,6 +17,9 @@ the_book() {
 suite_docs() {
     once build_shoal || return 0
     beside docs
+    # Two parts, because one would outlast all other suites.
+    beside pages README.md CONTRIBUTING.md docs/*.md
+    beside pages docs/{start,concepts,guides}/*.md examples/README.md {deploy,helm,interop,loadtest,workers}/{,*/}*.md crates/*/README.md
 }
 
 docs() {
@@ -24,6 +27,11 @@ docs() {
     check "docs: what fails is named" 60 python3 -B -m unittest discover -s "$ROOT/scripts/docs" || true
     check "docs: every link between pages" 60 python3 -B "$ROOT/scripts/docs/links.py" || true
     the_book
+    check "docs: the recorded demonstration" 120 python3 -B "$ROOT/scripts/demo/record.py" --shoal "$SHOAL" --output "$WORK/demo.svg" || true
+}
+
+# pages FILE…: every command of these pages
+pages() {
     local name="docs: every command of every page" page run
     ready "$name" python || return 0
     ready "$name" fastmcp || return 0
@@ -31,8 +39,7 @@ docs() {
     own_network "$name" curl openssl || return 0
     run=(env PATH="$WORK/path:$TOOLS/python/bin:$PATH" WORKER_PYTHON="$TOOLS/python-worker/bin" FASTMCP_PYTHON="$TOOLS/fastmcp/bin"
         "${ALONE[@]}" python3 -B "$ROOT/scripts/docs/run.py")
-    check "docs: the recorded demonstration" 120 python3 -B "$ROOT/scripts/demo/record.py" --shoal "$SHOAL" --output "$WORK/demo.svg" || true
-    for page in README.md CONTRIBUTING.md docs/{,start/,concepts/,guides/}*.md examples/README.md {deploy,helm,interop,loadtest,workers}/{,*/}*.md crates/*/README.md; do
+    for page in "$@"; do
         grep -qs '^ *```' "$page" || continue
         check "docs: $page" 200 "${run[@]}" "$ROOT/$page" 150 || true
     done

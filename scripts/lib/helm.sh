@@ -31,7 +31,12 @@ find_helm4() {
     HELM4=$TOOLS/helm4/helm
     [[ -x $HELM4 ]] && return 0
     have go || return 1
-    attempt build-helm4 "$INSTALL_SECONDS" env GOBIN="$TOOLS/helm4" GOFLAGS=-mod=mod go install "$HELM4_MODULE"
+    helm4_build attempt
+}
+
+# helm4_build VERB: `begin_nicely` or `attempt`
+helm4_build() {
+    "$1" build-helm4 1800 env GOBIN="$TOOLS/helm4" GOFLAGS=-mod=mod go install "$HELM4_MODULE"
 }
 
 # find_chart_python: the environment of helm/tests

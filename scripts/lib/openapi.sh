@@ -13,7 +13,7 @@ corpus_command() {
 
 # openapi_sample: checks that SDK clients accept the tools of a fixed sample of documents
 openapi_sample() {
-    local name="interop: OpenAPI documents of vendors" target language
+    local name="interop: OpenAPI documents of vendors" language
     for language in node python; do
         have "$language" || { skip "$name" "$(needs "$language")" && return 0; }
     done
@@ -21,12 +21,10 @@ openapi_sample() {
         fail "$name" "the SDKs could not be installed"
         return 0
     fi
-    # For the whole workspace, so that the unit tests' builds are reused with the same features.
-    attempt "build: openapi_preview" 3600 cargo build --locked --workspace --example openapi_preview || {
+    if ! once build_tools; then
         fail "$name" "openapi_preview could not be built"
         return 0
-    }
-    target=$(cargo metadata --format-version 1 --no-deps --locked | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
-    corpus_command "$target/debug/examples/openapi_preview"
+    fi
+    corpus_command "$PREVIEW"
     check "$name" 600 "${COMMAND[@]}" --sample || true
 }

@@ -59,9 +59,15 @@ prepare_console() {
     prepare_all console
 }
 
-prepare_deploy() { prepare_tools redis helm3 haproxy ip; }
+prepare_deploy() {
+    prepare_tools redis helm3 haproxy ip
+    [[ -x $TOOLS/compose-go/cmd ]] || ! have go || begin_nicely install-compose-go 1800 "${COMPOSE_INSTALL[@]}"
+}
 
-prepare_helm() { prepare_tools redis helm3; }
+prepare_helm() {
+    prepare_tools redis helm3
+    [[ -x $TOOLS/helm4/helm ]] || ! have go || helm4_build begin_nicely
+}
 
 # prepare_demo: the clients of `every_client`
 prepare_demo() {

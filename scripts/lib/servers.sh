@@ -111,12 +111,10 @@ free_port() {
     echo "$port"
 }
 
-# build_tools: sets BUILT, a shoal, CLUSTER, which starts clusters of SHOAL, LOADTEST, and LEDGER and NIM, programs with shoal-mcp; false if
-# they cannot be built. Uses the unit tests' builds, because no test measures time.
+# build_tools: sets BUILT, a shoal, CLUSTER, which starts clusters of SHOAL, LOADTEST, LEDGER and NIM, programs with shoal-mcp, and PREVIEW,
+# which converts OpenAPI documents; false if they cannot be built. Uses the unit tests' builds, because no test measures time.
 build_tools() {
-    # For the whole workspace and with an example, so that the features are those of the unit tests, and their builds are reused.
-    check "build: shoal, cluster, load tool, programs by shoal-mcp" 3600 \
-        cargo build --locked --workspace --bin shoal --bin cluster --bin loadtest --example ledger --example nim || return 1
+    tools_build check || return 1
     local target
     target=$(cargo metadata --format-version 1 --no-deps --locked | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
     BUILT=$target/debug/shoal
@@ -124,6 +122,14 @@ build_tools() {
     LOADTEST=$target/debug/loadtest
     LEDGER=$target/debug/examples/ledger
     NIM=$target/debug/examples/nim
+    PREVIEW=$target/debug/examples/openapi_preview
+}
+
+# tools_build VERB: `begin` or `check`. For the whole workspace and with examples, so that the features are those of the unit tests, and
+# their builds are reused.
+tools_build() {
+    "$1" "build: shoal, cluster, load tool, programs by shoal-mcp" 3600 \
+        cargo build --locked --workspace --bin shoal --bin cluster --bin loadtest --example ledger --example nim --example openapi_preview
 }
 
 # start_cluster NAME ARGUMENT…: starts edges, session nodes and workers as processes, behind a proxy that sends each request to the next

@@ -13,13 +13,10 @@ suite_unit() {
     # A separate workspace, which nothing else here builds.
     check "unit: lock file of the fuzz targets" 300 cargo metadata --locked --manifest-path fuzz/Cargo.toml --format-version 1 || true
     [[ ${suites[*]} != unit ]] || return 0
-    # Linked first, because they take longest. If that fails, the command that runs them reports the errors.
-    begin "unit: tests" "$UNIT_SECONDS" cargo test --locked --workspace --no-run
+    # Only these, because all other suites wait for them.
+    tools_build begin
     once prepare_suites "${suites[@]}"
-    if attempt "unit: tests" "$UNIT_SECONDS" && once tests_need; then
-        unit_tests begin
-        build_ahead
-    fi
+    ! once build_tools || build_ahead
 }
 
 # suite_unit_ends: the part of suite_unit that ran beside other suites; clippy first, because it needs Cargo's lock
@@ -42,10 +39,16 @@ unit_tests() {
     "$1" "unit: tests" "$UNIT_SECONDS" cargo test --locked --workspace --no-fail-fast
 }
 
-# build_ahead: begins to compile the needs of other suites and of the last checks
+# build_ahead: begins to compile and run the unit tests, and to compile the needs of other suites and of the last checks. Parts of suites
+# mostly wait, so they leave processors for the compiler.
 build_ahead() {
-    # The tests' build includes it; later, clippy may hold Cargo's lock.
-    once build_tools || true
+    local tries
+    ! once tests_need || unit_tests begin
+    # Cargo's lock is for one build. The unit tests have it once they say something, and later need it no more.
+    for ((tries = 0; tries < 100; tries++)); do
+        [[ ! -s $(log_of "unit: tests") ]] || break
+        sleep 0.1
+    done
     [[ -n ${TEST_SHOAL_BIN:-} || $(uname -s) != Linux ]] || static_build begin_nicely
     lints begin_nicely || true
 }
