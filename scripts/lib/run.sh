@@ -7,6 +7,9 @@ export CARGO_TERM_COLOR=never NO_COLOR=1 TERM=dumb
 # Incremental builds would double the disk usage, and a run builds once.
 [[ ${CI:-} != true ]] || export CARGO_INCREMENTAL=0
 
+# The words that run Cargo for this workspace.
+CARGO=(cargo)
+
 # Keep the environment's Shoal settings from the tests' servers.
 for variable in "${!SHOAL_@}"; do unset "$variable"; done
 

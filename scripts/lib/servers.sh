@@ -129,7 +129,7 @@ build_tools() {
 # their builds are reused.
 tools_build() {
     "$1" "build: shoal, cluster, load tool, programs by shoal-mcp" 3600 \
-        cargo build --locked --workspace --bin shoal --bin cluster --bin loadtest --example ledger --example nim --example openapi_preview
+        "${CARGO[@]}" build --locked --workspace --bin shoal --bin cluster --bin loadtest --example ledger --example nim --example openapi_preview
 }
 
 # start_cluster NAME ARGUMENT…: starts edges, session nodes and workers as processes, behind a proxy that sends each request to the next

@@ -10,6 +10,7 @@ suite_unit() {
         return 0
     fi
     component "unit: format" rustfmt cargo-fmt && check "unit: format" 300 cargo fmt --all --check -- --files-with-diff || true
+    lint_while_building
     # A separate workspace, which nothing else here builds.
     check "unit: lock file of the fuzz targets" 300 cargo metadata --locked --manifest-path fuzz/Cargo.toml --format-version 1 || true
     [[ ${suites[*]} != unit ]] || return 0
@@ -28,15 +29,31 @@ suite_unit_ends() {
     ! once tests_need || cargo_tests
 }
 
+# lint_while_building: lets clippy compile, in a run that builds everything anyway: `cargo clippy` would need another build of all
+# dependencies. Other runs use what `cargo` has built.
+lint_while_building() {
+    if [[ ${CI:-} == true ]] && once component "unit: clippy" clippy cargo-clippy; then
+        CARGO=(env RUSTC_WORKSPACE_WRAPPER=clippy-driver CARGO_FUTURE_INCOMPAT_REPORT_FREQUENCY=never cargo)
+    fi
+}
+
 # lints VERB: `begin_nicely` or `check`
 lints() {
-    once component "unit: clippy" clippy cargo-clippy &&
+    once component "unit: clippy" clippy cargo-clippy || return 1
+    if [[ ${CARGO[0]} == cargo ]]; then
         "$1" "unit: clippy" "$UNIT_SECONDS" cargo clippy --locked --workspace --all-targets -- -D warnings
+    else
+        # Cargo repeats the warnings about what is built already. The tests' build has no benchmarks.
+        # shellcheck disable=SC2016 # the shell that is started expands it
+        "$1" "unit: clippy" "$UNIT_SECONDS" bash -c 'set -o pipefail
+            { "$@" && "$@" --benches; } 2>&1 | awk "{ print } /^(warning|error)/ { found = 1 } END { exit found }"' \
+            lints "${CARGO[@]}" test --locked --workspace --no-run
+    fi
 }
 
 # unit_tests VERB: `begin` or `attempt`
 unit_tests() {
-    "$1" "unit: tests" "$UNIT_SECONDS" cargo test --locked --workspace --no-fail-fast
+    "$1" "unit: tests" "$UNIT_SECONDS" "${CARGO[@]}" test --locked --workspace --no-fail-fast
 }
 
 # build_ahead: begins to compile and run the unit tests, and to compile the needs of other suites and of the last checks. Parts of suites
@@ -144,7 +161,7 @@ passes_alone() {
     # The failed targets as Cargo names them: `-p shoal-node --test e2e`. Without the package, so that nothing is rebuilt.
     while read -r target; do
         # shellcheck disable=SC2086
-        attempt "$name" 600 cargo test --locked --workspace --no-fail-fast $target -- \
+        attempt "$name" 600 "${CARGO[@]}" test --locked --workspace --no-fail-fast $target -- \
             --exact --test-threads=1 "${failing[@]}" || true
         cat "$(log_of "$name")" >>"$WORK/alone"
     done < <(sed -n 's/^ *`-p [^ ]* \(--.*\)`$/\1/p' "$1" | sort -u)
