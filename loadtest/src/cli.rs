@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
-use crate::drive::Plan;
 use crate::load::Load;
 use crate::mcp::Mode;
 use crate::result::{Compare, Report};
-use crate::servers::Running;
 
 /// Load generator and verifier for any MCP server.
 #[derive(Debug, Parser)]
@@ -29,11 +27,11 @@ pub(crate) enum Command {
     /// Serve the peer: an echo server on the official Rust SDK.
     ServeRmcp(ServeRmcp),
     /// Start the floor, the peer and Shoal, drive them in turns, and print one table.
-    Table(Table),
+    Table(crate::table::Table),
     /// Drive Shoal in turns with telemetry, without it, and with its collector down, and print one table.
     Telemetry(crate::features::Telemetry),
     /// Drive Shoal in turns with validation, authentication and telemetry off and on, and print one table.
-    Features(crate::features::Features),
+    Features(crate::features::Arguments),
     /// Drop and resume streams at random, and check that each event arrives once and in order.
     Resume(Resume),
     /// Make one self-contained HTML page of results, with plots.
@@ -132,58 +130,6 @@ pub(crate) struct ServeRmcp {
     /// Answer with JSON where possible; works only without sessions.
     #[arg(long, default_value_t = false, action = ArgAction::Set)]
     pub(crate) json: bool,
-}
-
-/// Options for cases that are measured in turns.
-#[derive(Debug, Args)]
-pub(crate) struct Turns {
-    /// Shoal binary [default: `shoal` next to this program, if it exists].
-    #[arg(long)]
-    pub(crate) shoal: Option<PathBuf>,
-    /// Number of sessions that call at the same time.
-    #[arg(long, default_value_t = 64)]
-    pub(crate) sessions: usize,
-    /// Time to measure each case in each round, in seconds.
-    #[arg(long, default_value_t = 10)]
-    pub(crate) seconds: u64,
-    /// Time under load before the measurement.
-    #[arg(long, default_value = "2s", value_parser = duration)]
-    pub(crate) warmup: Duration,
-    /// Number of turns of each case.
-    #[arg(long, default_value_t = 3)]
-    pub(crate) rounds: usize,
-    /// File for the result as JSON.
-    #[arg(long)]
-    pub(crate) json: Option<PathBuf>,
-}
-
-impl Turns {
-    pub(crate) fn time(&self) -> Duration {
-        Duration::from_secs(self.seconds)
-    }
-
-    /// Returns the plan of one turn.
-    pub(crate) fn plan(&self, server: &Running, mode: Mode) -> Plan {
-        Plan {
-            sessions: self.sessions,
-            warmup: self.warmup,
-            duration: self.time(),
-            ..Plan::of(server, mode)
-        }
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Table {
-    #[command(flatten)]
-    pub(crate) turns: Turns,
-    /// Other servers to measure as well, separated by commas; all of them if the option has no value. They are
-    /// installed from npm, PyPI and the Go module proxy first.
-    #[arg(long, num_args = 0.., value_delimiter = ',', default_missing_value = "all")]
-    pub(crate) peers: Vec<String>,
-    /// Directory of the installed peers [default: `peers` next to this program].
-    #[arg(long)]
-    pub(crate) peers_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -1,171 +1,221 @@
-//! Each case of each round has its own process, and the cases take turns.
-
-mod arguments;
-mod case;
-mod cases;
-mod credentials;
-mod files;
 mod instructions;
-mod proof;
-mod quotas;
-mod row;
-mod rules;
-mod turn;
-mod verdict;
 
-use std::fmt;
-use std::path::PathBuf;
+use anyhow::ensure;
+use clap::Args;
 
-use anyhow::{Context, ensure};
-use serde::Serialize;
-
-use crate::affinity::Cores;
-use crate::cli::Turns;
-use crate::report;
-use crate::scenario::{Finished, finish};
+use crate::load::mix::Kind;
+use crate::mcp::Mode;
+use crate::scenario::finish;
+use crate::servers::collector::Conduct::{self, Answers, Hangs, Refuses};
 use crate::servers::spawned::shoal_binary;
-pub(crate) use arguments::{Features, Telemetry};
-use case::Case;
-use row::Row;
-use turn::Turn;
-use verdict::Judgement;
+use crate::turns::setup::Authentication::{Jwt, Tokens};
+use crate::turns::setup::Features;
+use crate::turns::{Bar, Bench, Case, Column, Comparison, Row, Server, Turns, number, percent};
 
-#[derive(Debug)]
-struct Options {
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
     turns: Turns,
-    shoal: PathBuf,
-    cores: Option<Cores>,
+    /// Protocol era to use [default: both].
+    #[arg(long, value_enum)]
+    mode: Option<Mode>,
+    /// Cases to measure besides the one without features, separated by commas [default: all].
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Count the instructions of a call by callgrind instead, for machines with other load. Needs valgrind; ignores the
+    /// options for sessions, times and rounds.
+    #[arg(long)]
+    instructions: bool,
 }
 
-#[derive(Debug, Serialize)]
-struct Comparison {
-    sessions: usize,
-    seconds: f64,
-    rounds: usize,
-    pinned: bool,
-    collector_apart: bool,
-    rows: Vec<Row>,
-    judgements: Vec<Judgement>,
+#[derive(Debug, Args)]
+pub(crate) struct Telemetry {
+    #[command(flatten)]
+    turns: Turns,
+    /// Protocol era to use.
+    #[arg(long, value_enum, default_value_t = Mode::Legacy)]
+    mode: Mode,
+    /// Skip the cluster, which needs `redis-server`.
+    #[arg(long)]
+    no_cluster: bool,
 }
 
-impl Finished for Comparison {
-    fn is_correct(&self) -> bool {
-        self.rows
-            .iter()
-            .all(|row| row.wrong == 0 && row.failed == 0)
-    }
-}
+const SECURED: &str = "JWT+policy+quotas+audit";
 
-pub(crate) fn execute(arguments: Features) -> anyhow::Result<bool> {
-    let cases = arguments.cases()?;
+/// Ratio to the CPU time without telemetry or security.
+const COST: Bar = Bar::EachRound(1.15);
+
+const OUTAGE: Bar = Bar::AsGoodAs("traces 10 %");
+
+const TELEMETRY_BARS: &[(&str, Bar)] = &[
+    ("traces 10 %", COST),
+    ("10 %, collector stopped", OUTAGE),
+    ("10 %, collector hangs", OUTAGE),
+    ("cluster traces 10 %", COST),
+];
+
+/// `±` is the spread of the figure before it.
+const COLUMNS: &[Column] = &[
+    ("era", |row| row.mode.name().to_owned()),
+    ("case", |row| row.case.clone()),
+    ("CPU µs/call", |row| number(row.cpu_us_per_call.median, 2)),
+    ("±", |row| percent(row.cpu_us_per_call.noise)),
+    ("× off", Row::times_base),
+    ("+ µs", |row| {
+        row.more_us.map_or("-".to_owned(), |it| number(it, 2))
+    }),
+    ("p50 µs", |row| number(row.p50_us.median, 0)),
+    ("p99 µs", |row| number(row.p99_us.median, 0)),
+    ("±", |row| percent(row.p99_us.noise)),
+    ("calls/s", |row| number(row.calls_per_s.median, 0)),
+    ("±", |row| percent(row.calls_per_s.noise)),
+    ("spans", |row| row.spans_received.to_string()),
+    ("lost", |row| {
+        row.spans_lost.map_or("-".to_owned(), |it| it.to_string())
+    }),
+];
+
+pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<bool> {
+    let cases = chosen(arguments.mode, &arguments.only)?;
+    let turns = &arguments.turns;
     if !arguments.instructions {
-        return compare(cases, arguments.turns);
+        return compare("features", turns, &cases, &[(SECURED, COST)]);
     }
-    let shoal = shoal_binary(arguments.turns.shoal.as_deref())?;
+    let shoal = shoal_binary(turns.shoal.as_deref())?;
     let counts = crate::runtime(Some(1))?.block_on(instructions::count(&cases, &shoal))?;
-    finish(&counts, arguments.turns.json.as_deref())
+    finish(&counts, turns.json.as_deref())
 }
 
-pub(crate) fn telemetry(arguments: Telemetry) -> anyhow::Result<bool> {
-    let cases = arguments.cases();
-    compare(cases, arguments.turns)
+pub(crate) fn telemetry(arguments: &Telemetry) -> anyhow::Result<bool> {
+    let mut cases = telemetry_cases(arguments.mode);
+    cases.retain(|case| !(arguments.no_cluster && case.server == Server::Cluster));
+    compare("telemetry", &arguments.turns, &cases, TELEMETRY_BARS)
 }
 
-fn compare(cases: Vec<Case>, turns: Turns) -> anyhow::Result<bool> {
+fn compare(
+    scenario: &str,
+    turns: &Turns,
+    cases: &[Case],
+    bars: &[(&str, Bar)],
+) -> anyhow::Result<bool> {
     ensure!(
         turns.rounds > 1,
         "at least two rounds are needed: what they differ by is the noise that differences are judged by"
     );
-    let options = Options {
-        shoal: shoal_binary(turns.shoal.as_deref())?,
-        cores: crate::pinned()?,
-        turns,
+    let mut bench = Bench::of(turns, Some(shoal_binary(turns.shoal.as_deref())?))?;
+    bench.awake = true;
+    let measuring = bench.measure(cases, Vec::new());
+    let measured = crate::runtime(Some(1))?.block_on(measuring)?;
+    let comparison = Comparison::of(scenario, &bench, measured, COLUMNS, bars);
+    finish(&comparison, turns.json.as_deref())
+}
+
+fn chosen(mode: Option<Mode>, only: &[String]) -> anyhow::Result<Vec<Case>> {
+    let modes = mode.map_or(vec![Mode::Legacy, Mode::Modern], |mode| vec![mode]);
+    let mut cases: Vec<Case> = modes.into_iter().flat_map(feature_cases).collect();
+    for name in only {
+        let mut names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        ensure!(
+            names.contains(&name.as_str()),
+            "there is no case {name:?}; there are: {}",
+            names.join(", ")
+        );
+    }
+    cases.retain(|case| only.is_empty() || case.name == "off" || only.contains(&case.name));
+    Ok(cases)
+}
+
+fn feature_cases(mode: Mode) -> Vec<Case> {
+    let with = |change: fn(&mut Features)| {
+        let mut features = Features::NONE;
+        change(&mut features);
+        features
     };
-    let comparison = crate::runtime(Some(1))?.block_on(run(&cases, &options))?;
-    finish(&comparison, options.turns.json.as_deref())
+    let (secured, traced) = (with(secure), traced(0.1, Answers));
+    let rows = [
+        ("off", Features::NONE),
+        ("validation", Features::DEFAULT),
+        ("authentication", with(|it| it.authentication = Tokens(1))),
+        (
+            "one of 1000 tokens",
+            with(|it| it.authentication = Tokens(1000)),
+        ),
+        ("JWT", with(|it| it.authentication = Jwt)),
+        ("policy", with(|it| it.policy = true)),
+        ("quotas", with(|it| it.quotas = true)),
+        ("audit", with(|it| it.audit = true)),
+        (SECURED, secured),
+        ("metrics", with(|it| it.metrics = true)),
+        (
+            "traces 10 %",
+            Features {
+                validation: false,
+                ..traced
+            },
+        ),
+        (
+            "all",
+            Features {
+                authentication: Tokens(1),
+                ..traced
+            },
+        ),
+    ];
+    rows.map(|(name, features)| case(mode, Server::Shoal, name, features))
+        .to_vec()
 }
 
-async fn run(cases: &[Case], options: &Options) -> anyhow::Result<Comparison> {
-    let rounds = options.turns.rounds;
-    let mut turns: Vec<Vec<Turn>> = vec![Vec::new(); cases.len()];
-    for round in 1..=rounds {
-        for index in order(round, cases.len()) {
-            let case = &cases[index];
-            let name = format!("{} {}", case.mode.name(), case.name);
-            let progress = |line: &str| {
-                crate::progress(&format!("round {round}/{rounds} {name}: {line}"));
-            };
-            let turn = turn::turn(case, options, progress).await;
-            turns[index].push(turn.with_context(|| format!("case {name}"))?);
-        }
+fn secure(features: &mut Features) {
+    features.authentication = Jwt;
+    features.policy = true;
+    features.quotas = true;
+    features.audit = true;
+}
+
+fn telemetry_cases(mode: Mode) -> Vec<Case> {
+    use Server::{Cluster, Shoal};
+    const OFF: Features = Features::DEFAULT;
+
+    let metrics = Features {
+        metrics: true,
+        ..OFF
+    };
+    let rows = [
+        (Shoal, "off", OFF),
+        (Shoal, "metrics", metrics),
+        (Shoal, "traces 10 %", traced(0.1, Answers)),
+        (Shoal, "traces 100 %", traced(1.0, Answers)),
+        (Shoal, "10 %, collector stopped", traced(0.1, Refuses)),
+        (Shoal, "10 %, collector hangs", traced(0.1, Hangs)),
+        (Cluster, "cluster off", OFF),
+        (Cluster, "cluster traces 10 %", traced(0.1, Answers)),
+    ];
+    rows.map(|(server, name, features)| case(mode, server, name, features))
+        .to_vec()
+}
+
+fn traced(ratio: f64, collector: Conduct) -> Features {
+    Features {
+        metrics: true,
+        traces: Some((ratio, collector)),
+        ..Features::DEFAULT
     }
-    let rows = row::rows(cases, &turns);
-    let cores = options.cores;
-    Ok(Comparison {
-        sessions: options.turns.sessions,
-        seconds: options.turns.time().as_secs_f64(),
-        rounds,
-        pinned: cores.is_some(),
-        collector_apart: cores.is_some_and(|cores| cores.collector != cores.generator),
-        judgements: verdict::judge(&rows),
-        rows,
-    })
 }
 
-/// The first case runs on an idle machine, so rounds start with different cases.
-fn order(round: usize, cases: usize) -> impl Iterator<Item = usize> {
-    let first = round * cases / 2 + round / 2;
-    (first..first + cases).map(move |turn| turn % cases)
-}
-
-impl fmt::Display for Comparison {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let placed = match (self.pinned, self.collector_apart) {
-            (true, true) => "server, generator and collector on a core each",
-            (true, false) => "server on one core, generator and collector on another",
-            (false, _) => "not pinned",
-        };
-        writeln!(
-            out,
-            "echo of 32 bytes, {} sessions, {} s a case, median of {} rounds, {placed}",
-            self.sessions, self.seconds, self.rounds,
-        )?;
-        writeln!(out)?;
-        row::write_rows(out, &self.rows)?;
-        report::write_disturbance(out, self.rows.iter().map(|row| row.other_cores))?;
-        for row in &self.rows {
-            for example in &row.examples {
-                writeln!(out, "{} {}: {example}", row.mode.name(), row.case)?;
-            }
-        }
-        let mut judgements = self.judgements.iter();
-        if let Some(first) = judgements.next() {
-            write!(out, "{first}")?;
-        }
-        for judgement in judgements {
-            write!(out, "\n{judgement}")?;
-        }
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use super::order;
-
-    #[test]
-    fn every_round_has_every_case_and_begins_with_another() {
-        for count in [6, 7, 8, 14] {
-            let rounds: Vec<Vec<usize>> =
-                (1..=4).map(|round| order(round, count).collect()).collect();
-            for round in &rounds {
-                let cases: HashSet<usize> = round.iter().copied().collect();
-                assert_eq!((round.len(), cases.len()), (count, count));
-            }
-            let first: HashSet<usize> = rounds.iter().map(|round| round[0]).collect();
-            assert_eq!(first.len(), rounds.len(), "{count} cases");
-        }
+fn case(mode: Mode, server: Server, name: &str, features: Features) -> Case {
+    let base = match server {
+        Server::Cluster => "cluster off",
+        _ => "off",
+    };
+    Case {
+        name: name.to_owned(),
+        base: base.to_owned(),
+        mode,
+        server,
+        kind: Kind::Payload(32),
+        tool: "echo",
+        features,
     }
 }

@@ -33,6 +33,7 @@ mod table;
 mod target;
 mod tenants;
 mod times;
+mod turns;
 
 use std::process::ExitCode;
 
@@ -68,9 +69,9 @@ fn perform(command: Command) -> anyhow::Result<bool> {
         Command::Soak(scenario) => execute(&scenario),
         Command::Idle(scenario) => execute(&scenario),
         Command::IdleCrowd(arguments) => idle::crowd::execute(&arguments),
-        Command::Table(arguments) => table::execute(arguments),
-        Command::Telemetry(arguments) => features::telemetry(arguments),
-        Command::Features(arguments) => features::execute(arguments),
+        Command::Table(arguments) => table::execute(&arguments),
+        Command::Telemetry(arguments) => features::telemetry(&arguments),
+        Command::Features(arguments) => features::execute(&arguments),
         Command::ServeFloor(arguments) => {
             let serving = floor::serve(arguments.listen);
             runtime(None)?.block_on(serve_while(arguments.while_input, serving))?;

@@ -1,15 +1,20 @@
-mod cost;
 mod crowd;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::ensure;
 use clap::Args;
 
 use crate::cli::duration;
+use crate::findings::Findings;
+use crate::load::mix::Kind;
+use crate::mcp::Mode::{self, Legacy, Modern};
 use crate::outcome::Outcome;
 use crate::scenario::{Finished, Scenario, Subject};
+use crate::turns::setup::Features;
+use crate::turns::{Bench, Case, FLOOR, Server};
+use Server::{Cluster, Shoal};
 
 /// Maximum ratio of the cost of a byte to the floor's.
 const BAR: f64 = 1.5;
@@ -46,6 +51,14 @@ pub(crate) struct Payload {
     no_cluster: bool,
 }
 
+const CASES: [(&str, Server, Mode); 5] = [
+    ("floor", FLOOR, Legacy),
+    ("shoal legacy", Shoal, Legacy),
+    ("shoal modern", Shoal, Modern),
+    ("cluster legacy", Cluster, Legacy),
+    ("cluster modern", Cluster, Modern),
+];
+
 impl Scenario for Payload {
     const THREADS: Option<usize> = Some(1);
 
@@ -54,14 +67,11 @@ impl Scenario for Payload {
     }
 
     async fn run(&self) -> anyhow::Result<impl Finished> {
-        ensure!(
-            self.sizes.iter().all(|&size| size > 0),
-            "a size must be above 0"
-        );
-        let shoal = self.subject.shoal()?;
         let Self {
             sizes, sessions, ..
         } = self;
+        ensure!(sizes.iter().all(|&size| size > 0), "a size must be above 0");
+        let shoal = self.subject.shoal()?;
         let title = format!("echo of {sizes:?} bytes, {sessions} sessions");
         let mut outcome = Outcome::begin("payload", title);
         outcome.parameters(&[
@@ -72,28 +82,61 @@ impl Scenario for Payload {
             ("clients", &format!("{:?}", self.clients)),
         ]);
         let began = std::time::Instant::now();
-        let findings = crate::findings::Findings::default();
-        if self.rounds > 0 {
-            cost::measure(self, &shoal, &mut outcome, &findings).await?;
-        }
+        let findings = Findings::default();
+        self.costs(&shoal, &mut outcome).await?;
         if let Some(&largest) = sizes.iter().max() {
             crowd::measure(&shoal, largest, &self.clients, &mut outcome, &findings).await?;
         }
         outcome.seconds = began.elapsed().as_secs_f64();
-        outcome.violations = findings.violations();
+        outcome.violations.extend(findings.violations());
         Ok(outcome)
     }
 }
 
-fn judge(outcome: &mut Outcome, case: &str, size: usize, ratio: f64) {
-    outcome.lower(
-        format!("{case}, {size} B: CPU a byte over the floor's"),
-        ratio,
-        "×",
-    );
-    if size >= LARGE {
-        let what =
-            format!("{case}, {size} B: {ratio:.2} × the floor's CPU a byte: at most {BAR} ×");
-        outcome.verdict(what, ratio <= BAR);
+impl Payload {
+    async fn costs(&self, shoal: &Path, outcome: &mut Outcome) -> anyhow::Result<()> {
+        let bench = Bench {
+            shoal: Some(shoal.to_owned()),
+            cores: None,
+            peers: PathBuf::new(),
+            sessions: self.sessions,
+            warmup: self.warmup,
+            time: self.duration,
+            rounds: self.rounds,
+            awake: false,
+        };
+        let named = |case: &str, size: usize| format!("{case}, {size} B");
+        let of_size = |&size: &usize| {
+            CASES.map(|(name, server, mode)| Case {
+                name: named(name, size),
+                base: named("floor", size),
+                mode,
+                server,
+                kind: Kind::Payload(size),
+                tool: "echo",
+                features: Features::DEFAULT,
+            })
+        };
+        let mut cases: Vec<Case> = self.sizes.iter().flat_map(of_size).collect();
+        cases.retain(|case| !(self.no_cluster && case.server == Cluster));
+        let (rows, _) = bench.measure(&cases, Vec::new()).await?;
+        for (case, row) in cases.iter().zip(&rows) {
+            let Kind::Payload(size) = case.kind else {
+                continue;
+            };
+            let (name, per_byte) = (&row.case, row.cpu_us_per_call.median * 1e3 / size as f64);
+            outcome.lower(format!("{name}: CPU a byte"), per_byte, "ns");
+            if let (Some(times), false) = (&row.times_base, case.server == FLOOR) {
+                let ratio = times.median;
+                outcome.lower(format!("{name}: CPU a byte over the floor's"), ratio, "×");
+                if size >= LARGE {
+                    let what =
+                        format!("{name}: {ratio:.2} × the floor's CPU a byte: at most {BAR} ×");
+                    outcome.verdict(what, ratio <= BAR);
+                }
+            }
+            row.violations(outcome);
+        }
+        Ok(())
     }
 }

@@ -1,105 +1,210 @@
-//! Each case of each round has its own process. The cases take turns, so that a slow minute affects all.
-
-mod bar;
-mod case;
-mod chosen;
-mod outcome;
-mod redis;
-mod row;
-mod turn;
-
-use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use anyhow::{Context, ensure};
-use serde::Serialize;
+use anyhow::ensure;
+use clap::Args;
 
-use crate::affinity::Cores;
-use crate::cli::{self, Turns};
-use crate::outcome::{Outcome, Verdict};
-use crate::report::{self, RunReport};
-use crate::scenario::{Finished, finish};
-use chosen::{Chosen, installed};
-use row::Row;
-use turn::Turn;
+use crate::load::mix::Kind;
+use crate::mcp::Mode::{self, Legacy, Modern};
+use crate::mcp::job::Job;
+use crate::peers::{self, Peer};
+use crate::scenario::finish;
+use crate::turns::setup::Features;
+use crate::turns::{
+    BEHIND_GATEWAYS, Bar, Bench, Case, Column, Comparison, FLOOR, Row, Server, Turns, number,
+};
+use Bar::{Redis, TimesBase, TimesFewer};
+use Server::{Cluster, Combined, Shoal};
 
-#[derive(Debug)]
-struct Options {
+#[derive(Debug, Args)]
+pub(crate) struct Table {
+    #[command(flatten)]
     turns: Turns,
-    cores: Option<Cores>,
-    peers: Chosen,
+    /// Other servers to measure as well, separated by commas; all of them if the option has no value. They are
+    /// installed from npm, PyPI and the Go module proxy first.
+    #[arg(long, num_args = 0.., value_delimiter = ',', default_missing_value = "all")]
+    peers: Vec<String>,
+    /// Directory of the installed peers [default: `peers` next to this program].
+    #[arg(long)]
+    peers_dir: Option<PathBuf>,
 }
 
-#[derive(Debug, Serialize)]
-struct Table {
-    #[serde(flatten)]
-    outcome: Outcome,
-    sessions: usize,
-    rounds: usize,
-    pinned: bool,
-    rows: Vec<Row>,
-    left_out: Vec<String>,
-}
+const RMCP: Server = Server::Own(BEHIND_GATEWAYS);
+const RMCP_JSON: Server = Server::Own(&["serve-rmcp", "--stateful", "false", "--json", "true"]);
 
-impl Finished for Table {
-    fn is_correct(&self) -> bool {
-        self.outcome.is_correct()
-    }
-}
+const BURST: Kind = Kind::Progress(Job::burst(10));
 
-pub(crate) fn execute(table: cli::Table) -> anyhow::Result<bool> {
-    let mut turns = table.turns;
+const PACED: Kind = Kind::Progress(Job {
+    steps: 10,
+    interval: Duration::from_millis(1),
+});
+
+const CASES: &[Line] = &[
+    echo("floor", FLOOR, Legacy, "echo"),
+    echo("rmcp stateful", RMCP, Legacy, "echo"),
+    // Comparable with Shoal only in part, because Shoal always keeps a legacy session.
+    echo("rmcp stateless JSON", RMCP_JSON, Legacy, "echo"),
+    echo("rmcp modern", RMCP, Modern, "echo"),
+    echo("rmcp modern JSON", RMCP_JSON, Modern, "echo"),
+    echo("shoal legacy", Shoal, Legacy, "echo"),
+    echo("shoal modern", Shoal, Modern, "echo"),
+    // The call must not be repeated, so Shoal journals it before it runs.
+    echo("shoal legacy journaled", Shoal, Legacy, "echo_once"),
+    echo("cluster legacy", Cluster, Legacy, "echo"),
+    echo("cluster modern", Cluster, Modern, "echo"),
+    echo("cluster journaled", Cluster, Legacy, "echo_once"),
+    echo("combined legacy", Combined, Legacy, "echo"),
+    echo("combined journaled", Combined, Legacy, "echo_once"),
+    // Like most real tools, `echo_slowly` takes longer than a call is held. Such a call needs a stream, and in a
+    // cluster two steps in Redis.
+    echo("shoal, 20 ms tool", Shoal, Legacy, "echo_slowly"),
+    echo("cluster, 20 ms tool", Cluster, Legacy, "echo_slowly"),
+    // The same tool as a call and as a task, which shows the price of declaring tasks.
+    echo("shoal modern, 20 ms", Shoal, Modern, "echo_slowly"),
+    echo("cluster modern, 20 ms", Cluster, Modern, "echo_slowly"),
+    // The floor of a task makes two requests, the minimum: the call and a poll.
+    work("floor, 20 ms task", FLOOR, Kind::Task),
+    work("shoal, 20 ms task", Shoal, Kind::Task),
+    work("cluster, 20 ms task", Cluster, Kind::Task),
+    work("floor, 10 events", FLOOR, BURST),
+    work("rmcp, 10 events", RMCP, BURST),
+    work("shoal, 10 events", Shoal, BURST),
+    work("floor, 10 in 10 ms", FLOOR, PACED),
+    work("rmcp, 10 in 10 ms", RMCP, PACED),
+    work("shoal, 10 in 10 ms", Shoal, PACED),
+];
+
+const BARS: &[(&str, Bar)] = &[
+    ("shoal legacy", TimesBase(1.5)),
+    ("shoal modern", TimesBase(1.5)),
+    ("shoal legacy journaled", TimesBase(2.3)),
+    ("cluster legacy", TimesBase(4.2)),
+    ("cluster modern", TimesBase(4.2)),
+    ("cluster journaled", TimesBase(5.5)),
+    ("combined legacy", TimesBase(3.5)),
+    ("cluster, 20 ms tool", TimesBase(9.0)),
+    ("cluster, 20 ms tool", Redis(20.0)),
+    ("shoal, 10 events", TimesBase(1.8)),
+    ("shoal, 10 in 10 ms", TimesBase(1.8)),
+    ("shoal legacy", TimesFewer(2.0, &["rmcp stateful"])),
+    (
+        "shoal modern",
+        TimesFewer(2.0, &["rmcp modern", "rmcp modern JSON"]),
+    ),
+    ("shoal legacy", TimesFewer(12.0, &["TypeScript 1 stateful"])),
+    ("shoal modern", TimesFewer(12.0, &["TypeScript 2 modern"])),
+    // The cheaper of the two peers counts, although one keeps no session.
+    (
+        "shoal legacy",
+        TimesFewer(70.0, &["FastMCP stateful", "FastMCP stateless JSON"]),
+    ),
+    ("shoal modern", TimesFewer(70.0, &["FastMCP modern"])),
+    (
+        "cluster legacy",
+        TimesFewer(5.0, &["FastMCP proxy, legacy"]),
+    ),
+    (
+        "cluster modern",
+        TimesFewer(5.0, &["FastMCP proxy, modern"]),
+    ),
+];
+
+const COLUMNS: &[Column] = &[
+    ("server", |row| row.case.clone()),
+    ("CPU µs", |row| number(row.cpu_us_per_call.median, 2)),
+    ("× floor", Row::times_base),
+    ("p50 µs", |row| number(row.p50_us.median, 0)),
+    ("p99 µs", |row| number(row.p99_us.median, 0)),
+    ("calls/s", |row| number(row.calls_per_s.median, 0)),
+    ("RSS MiB", |row| number(row.rss_kib / 1024.0, 1)),
+    ("wrong", |row| (row.wrong + row.failed).to_string()),
+];
+
+pub(crate) fn execute(table: &Table) -> anyhow::Result<bool> {
+    let turns = &table.turns;
     ensure!(turns.rounds > 0, "at least one round is needed");
-    // Without Shoal's binary, its rows are left out.
-    turns.shoal = turns.shoal.or_else(sibling_shoal);
-    let options = Options {
-        // Installs peers before this process is limited to one core.
-        peers: installed(&table.peers, table.peers_dir, crate::progress)?,
-        cores: crate::pinned()?,
-        turns,
+    let directory = match &table.peers_dir {
+        // Absolute, because peers start in other directories.
+        Some(directory) => std::path::absolute(directory)?,
+        None => peers::default_directory()?,
     };
-    let table = crate::runtime(Some(1))?.block_on(run(&options))?;
-    finish(&table, options.turns.json.as_deref())
+    // Installs peers before this process is limited to one core.
+    let (installed, left_out) = installed(&table.peers, &directory)?;
+    // Without Shoal's binary, its rows are left out.
+    let shoal = turns.shoal.clone().or_else(sibling_shoal);
+    let mut bench = Bench::of(turns, shoal)?;
+    bench.peers = directory;
+    let cases = cases(&installed);
+    let measuring = bench.measure(&cases, left_out);
+    let measured = crate::runtime(Some(1))?.block_on(measuring)?;
+    let mut comparison = Comparison::of("table", &bench, measured, COLUMNS, BARS);
+    let names: Vec<&str> = installed.iter().map(|peer| peer.name).collect();
+    comparison
+        .outcome
+        .parameters(&[("peers", &names.join(","))]);
+    finish(&comparison, turns.json.as_deref())
 }
 
-/// Measures all cases. Fails if a server does not start, unless it is a peer from a registry.
-async fn run(options: &Options) -> anyhow::Result<Table> {
-    let outcome = Outcome::begin(
-        "table",
-        format!("echo of 32 bytes over {} sessions", options.turns.sessions),
-    );
-    let cases = case::cases(&options.peers.installed);
-    let mut reports: Vec<Vec<RunReport>> = vec![Vec::new(); cases.len()];
-    let mut left_out = options.peers.left_out.clone();
-    for round in 1..=options.turns.rounds {
-        for (case, reports) in cases.iter().zip(&mut reports) {
-            let name = case.name;
-            let turn = turn::turn(case, options, |line| {
-                crate::progress(&format!(
-                    "round {round}/{} {name}: {line}",
-                    options.turns.rounds
-                ));
-            });
-            match turn.await.with_context(|| format!("case {name}"))? {
-                Turn::Measured(report) => reports.push(*report),
-                Turn::LeftOut(why) => {
-                    let line = format!("{name}: {why}");
-                    if !left_out.contains(&line) {
-                        left_out.push(line);
-                    }
-                }
+/// Leaves out peers that fail. Blocks, for minutes at the first time.
+fn installed(
+    names: &[String],
+    directory: &Path,
+) -> anyhow::Result<(Vec<&'static Peer>, Vec<String>)> {
+    let (mut installed, mut left_out) = (Vec::new(), Vec::new());
+    for peer in peers::named(names)? {
+        match peers::install(peer, directory, crate::progress) {
+            Ok(()) => installed.push(peer),
+            Err(why) => {
+                let rows = peer.variants.iter().map(|variant| variant.row);
+                left_out.extend(rows.map(|row| format!("{row}: {why}")));
             }
         }
     }
-    let rows = row::rows(&cases, &reports);
-    Ok(Table {
-        outcome: outcome::of(outcome, &rows, options),
-        sessions: options.turns.sessions,
-        rounds: options.turns.rounds,
-        pinned: options.cores.is_some(),
-        rows,
-        left_out,
-    })
+    Ok((installed, left_out))
+}
+
+type Line = (&'static str, Server, Mode, Kind, &'static str);
+
+const fn echo(name: &'static str, server: Server, mode: Mode, tool: &'static str) -> Line {
+    (name, server, mode, Kind::Payload(32), tool)
+}
+
+const fn work(name: &'static str, server: Server, kind: Kind) -> Line {
+    match kind {
+        // The tool takes longer than `tasks.after`.
+        Kind::Task => (name, server, Modern, kind, "echo_slowly"),
+        _ => (name, server, Legacy, kind, "long_job"),
+    }
+}
+
+fn cases(peers: &[&'static Peer]) -> Vec<Case> {
+    let variants = peers
+        .iter()
+        .flat_map(|peer| peer.variants.iter().map(|variant| (*peer, variant)));
+    let of_peers = variants.map(|(peer, variant)| {
+        let server = Server::Peer(peer, variant);
+        echo(variant.row, server, variant.mode, "echo")
+    });
+    let all = CASES.iter().copied().chain(of_peers);
+    let case = |(name, server, mode, kind, tool): Line| Case {
+        name: name.to_owned(),
+        base: match kind {
+            Kind::Task => "floor, 20 ms task",
+            BURST => "floor, 10 events",
+            PACED => "floor, 10 in 10 ms",
+            _ => "floor",
+        }
+        .to_owned(),
+        mode,
+        server,
+        kind,
+        tool,
+        features: Features {
+            tasks: kind == Kind::Task,
+            ..Features::DEFAULT
+        },
+    };
+    all.map(case).collect()
 }
 
 pub(crate) fn sibling_shoal() -> Option<PathBuf> {
@@ -108,46 +213,21 @@ pub(crate) fn sibling_shoal() -> Option<PathBuf> {
     Path::is_file(&sibling).then_some(sibling)
 }
 
-impl fmt::Display for Table {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            out,
-            "echo of 32 bytes, {} sessions, {} s a case, median of {} rounds, telemetry off, {}",
-            self.sessions,
-            self.outcome.seconds,
-            self.rounds,
-            if self.pinned {
-                "server and generator on a core each"
-            } else {
-                "not pinned"
-            }
-        )?;
-        writeln!(out)?;
-        row::write_rows(out, &self.rows)?;
-        redis::write(out, &self.rows)?;
-        report::write_disturbance(out, self.rows.iter().map(|row| row.other_cores))?;
-        for row in &self.rows {
-            // A run waits for calls in flight.
-            if row.seconds > self.outcome.seconds * 1.1 + 0.1 {
-                writeln!(
-                    out,
-                    "measured for longer, being slow: {}, up to {:.1} s for {} calls in all rounds",
-                    row.case, row.seconds, row.calls
-                )?;
-            }
+#[cfg(test)]
+mod tests {
+    use super::{BARS, TimesFewer, cases};
+    use crate::peers::PEERS;
+
+    #[test]
+    fn every_row_that_is_asked_for_exists() {
+        let cases = cases(&PEERS.iter().collect::<Vec<_>>());
+        let bases = cases.iter().map(|case| case.base.as_str());
+        let barred = BARS.iter().flat_map(|(case, bar)| match bar {
+            TimesFewer(_, others) => [&[*case], *others].concat(),
+            _ => vec![*case],
+        });
+        for name in bases.chain(barred) {
+            assert!(cases.iter().any(|case| case.name == name), "{name}");
         }
-        for line in &self.left_out {
-            writeln!(out, "left out: {line}")?;
-        }
-        for row in &self.rows {
-            for example in &row.examples {
-                writeln!(out, "{}: {example}", row.case)?;
-            }
-        }
-        if self.outcome.verdicts.is_empty() {
-            return write!(out, "no verdict without Shoal");
-        }
-        let verdicts = self.outcome.verdicts.iter().map(Verdict::to_string);
-        write!(out, "{}", verdicts.collect::<Vec<_>>().join("\n"))
     }
 }

@@ -11,18 +11,15 @@ use anyhow::{Context, ensure};
 use serde::Serialize;
 use tempfile::TempDir;
 
-use super::case::{Case, Part};
-use super::credentials::Credentials;
-use super::files::Files;
-use super::proof;
 use crate::connection::Goodbye;
 use crate::load::call::text;
 use crate::mcp::client::Client;
 use crate::mcp::{Mode, tools};
 use crate::scenario::Finished;
-use crate::servers::collector::Collector;
 use crate::servers::spawned::Spawned;
 use crate::target::Target;
+use crate::turns::setup::Setup;
+use crate::turns::{Case, proof, write_table};
 
 /// These calls exclude one-time work from the count.
 const WARM_UP: u64 = 300;
@@ -42,13 +39,11 @@ pub(super) struct Counts {
 
 #[derive(Debug, Serialize)]
 struct Counted {
-    case: &'static str,
+    case: String,
     mode: Mode,
-    #[serde(skip)]
-    part: Part,
     instructions_per_call: u64,
-    more: Option<i64>,
-    times_off: Option<f64>,
+    more: i64,
+    times_off: f64,
 }
 
 impl Finished for Counts {
@@ -61,36 +56,28 @@ pub(super) async fn count(cases: &[Case], shoal: &Path) -> anyhow::Result<Counts
     let directory = TempDir::new()?;
     let mut rows: Vec<Counted> = Vec::new();
     for case in cases {
-        crate::progress(&format!("{} {}", case.mode.name(), case.name));
+        let name = format!("{} {}", case.mode.name(), case.name);
+        crate::progress(&name);
         let instructions = of(case, shoal, directory.path()).await;
-        let instructions =
-            instructions.with_context(|| format!("case {} {}", case.mode.name(), case.name))?;
-        let is_off = |row: &&Counted| row.part == Part::Off && row.mode == case.mode;
-        let off = match case.part {
-            Part::Off => Some(instructions),
-            _ => (rows.iter().find(is_off)).map(|off| off.instructions_per_call),
-        };
+        let instructions = instructions.with_context(|| format!("case {name}"))?;
+        // The base case is the first of its era.
+        let base = rows
+            .iter()
+            .find(|row| row.case == case.base && row.mode == case.mode);
+        let base = base.map_or(instructions, |base| base.instructions_per_call);
         rows.push(Counted {
-            case: case.name,
+            case: case.name.clone(),
             mode: case.mode,
-            part: case.part,
             instructions_per_call: instructions,
-            more: off.map(|off| instructions.cast_signed() - off.cast_signed()),
-            times_off: off.map(|off| instructions as f64 / off as f64),
+            more: instructions.cast_signed() - base.cast_signed(),
+            times_off: instructions as f64 / base as f64,
         });
     }
     Ok(Counts { calls: CALLS, rows })
 }
 
 async fn of(case: &Case, shoal: &Path, directory: &Path) -> anyhow::Result<u64> {
-    let credentials = Credentials::of(case.features.authentication).await;
-    let files = Files::of(&case.features)?;
-    let collector = match &case.features.traces {
-        Some(traces) => Some(Collector::start(traces.collector, None)?),
-        None => None,
-    };
-    let endpoint = collector.as_ref().map(|it| it.endpoint.as_str());
-    let environment = case.environment(endpoint, credentials.as_ref(), &files);
+    let setup = Setup::of(&case.features, None).await?;
     let profile = directory.join("profile");
     let mut output = OsString::from("--callgrind-out-file=");
     output.push(&profile);
@@ -98,10 +85,10 @@ async fn of(case: &Case, shoal: &Path, directory: &Path) -> anyhow::Result<u64> 
     command
         .args(["--quiet", "--tool=callgrind"])
         .args([output.as_os_str(), shoal.as_os_str()]);
-    let server = Spawned::shoal_by(command, None, &environment)?;
-    proof::of(case, &server.url, Some(&server.admin), credentials.as_ref()).await?;
+    let server = Spawned::shoal_by(command, None, &setup.environment)?;
+    proof::of(case, &server.url, Some(&server.admin), &setup).await?;
     let mut target = Target::resolve(&server.url).await?;
-    target.authorization = credentials.as_ref().map(Credentials::header);
+    target.authorization.clone_from(&setup.authorization);
     let mut client = Client::open(&target, case.mode, Goodbye::Finish).await?;
     for call in 0..WARM_UP {
         tools::echo(&mut client, "echo", &text(0, call, TEXT_BYTES)).await?;
@@ -110,7 +97,7 @@ async fn of(case: &Case, shoal: &Path, directory: &Path) -> anyhow::Result<u64> 
     for call in WARM_UP..WARM_UP + CALLS {
         tools::echo(&mut client, "echo", &text(0, call, TEXT_BYTES)).await?;
     }
-    if collector.is_some() {
+    if setup.collector.is_some() {
         tokio::time::sleep(EXPORT).await;
     }
     control("--dump", server.pid()).await?;
@@ -150,27 +137,20 @@ impl fmt::Display for Counts {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             out,
-            "echo of {TEXT_BYTES} bytes, one client, instructions of a call by callgrind, mean of {} calls",
+            "echo of {TEXT_BYTES} bytes, one client, instructions of a call by callgrind, mean of {} calls\n",
             self.calls
         )?;
-        write!(
-            out,
-            "\n{:<6} {:<24} {:>12} {:>9} {:>6}",
-            "era", "case", "instructions", "more", "× off"
-        )?;
-        for row in &self.rows {
-            write!(
-                out,
-                "\n{:<6} {:<24} {:>12} {:>9} {:>6}",
-                row.mode.name(),
-                row.case,
-                row.instructions_per_call,
-                row.more.map_or("-".to_owned(), |more| more.to_string()),
-                row.times_off
-                    .map_or("-".to_owned(), |times| format!("{times:.2}")),
-            )?;
-        }
-        Ok(())
+        let row = |row: &Counted| {
+            vec![
+                row.mode.name().to_owned(),
+                row.case.clone(),
+                row.instructions_per_call.to_string(),
+                row.more.to_string(),
+                format!("{:.2}", row.times_off),
+            ]
+        };
+        let titles = ["era", "case", "instructions", "more", "× off"];
+        write_table(out, &titles, &self.rows.iter().map(row).collect::<Vec<_>>())
     }
 }
 
