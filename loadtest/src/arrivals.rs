@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::connection::Goodbye;
 use crate::failure::Failure;
@@ -51,20 +51,24 @@ impl Pool {
         Self { target, mode, idle }
     }
 
-    pub(crate) fn mode(&self) -> Mode {
-        self.mode
-    }
-
-    pub(crate) async fn take(&self) -> Result<Client, Failure> {
-        let idle = self.idle().pop();
-        match idle {
-            Some(client) => Ok(client),
-            None => Client::open(&self.target, self.mode, Goodbye::Reset).await,
-        }
-    }
-
-    pub(crate) fn give_back(&self, client: Client) {
-        self.idle().push(client);
+    /// Calls with an idle client, or a new one.
+    pub(crate) async fn call<T>(
+        &self,
+        patience: Duration,
+        call: impl AsyncFnOnce(&mut Client) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let calling = async {
+            let idle = self.idle().pop();
+            let mut client = match idle {
+                Some(client) => client,
+                None => Client::open(&self.target, self.mode, Goodbye::Reset).await?,
+            };
+            let called = call(&mut client).await;
+            self.idle().push(client);
+            called
+        };
+        let late = |_| Failure::transport("a call", "no answer in time");
+        timeout(patience, calling).await.map_err(late).flatten()
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Client>> {

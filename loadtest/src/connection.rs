@@ -68,22 +68,7 @@ impl Connection {
         goodbye: Goodbye,
         prepare: impl FnOnce(&TcpSocket) -> io::Result<()>,
     ) -> Result<Self, Failure> {
-        let connecting = async {
-            let socket = match target.address {
-                SocketAddr::V4(_) => TcpSocket::new_v4(),
-                SocketAddr::V6(_) => TcpSocket::new_v6(),
-            }?;
-            prepare(&socket)?;
-            let stream = socket.connect(target.address).await?;
-            stream.set_nodelay(true)?;
-            if goodbye == Goodbye::Reset {
-                stream.set_zero_linger()?;
-            }
-            Ok::<_, io::Error>(stream)
-        };
-        let socket = connecting
-            .await
-            .map_err(|cause| Failure::transport("connect", cause))?;
+        let socket = socket(target, goodbye, prepare).await?;
         let (sender, wire) = http1::handshake(TokioIo::new(socket))
             .await
             .map_err(|cause| Failure::transport("handshake", cause))?;
@@ -116,6 +101,36 @@ impl Connection {
             Err(reply.refusal(head.status).await)
         }
     }
+}
+
+async fn socket(
+    target: &Target,
+    goodbye: Goodbye,
+    prepare: impl FnOnce(&TcpSocket) -> io::Result<()>,
+) -> Result<TcpStream, Failure> {
+    let connecting = async {
+        let socket = match target.address {
+            SocketAddr::V4(_) => TcpSocket::new_v4(),
+            SocketAddr::V6(_) => TcpSocket::new_v6(),
+        }?;
+        prepare(&socket)?;
+        let stream = socket.connect(target.address).await?;
+        stream.set_nodelay(true)?;
+        if goodbye == Goodbye::Reset {
+            stream.set_zero_linger()?;
+        }
+        Ok::<_, io::Error>(stream)
+    };
+    connecting
+        .await
+        .map_err(|cause| Failure::transport("connect", cause))
+}
+
+/// Opens a connection for other bytes than `hyper`'s. With the smallest receive buffer, the server soon notices a client
+/// that does not read.
+pub(crate) async fn narrow_socket(target: &Target) -> Result<TcpStream, Failure> {
+    let narrow = |socket: &TcpSocket| socket.set_recv_buffer_size(NARROW_BYTES);
+    socket(target, Goodbye::Reset, narrow).await
 }
 
 /// An event of a stream, or the body of another answer.

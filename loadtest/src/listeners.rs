@@ -1,15 +1,14 @@
 //! Each of many listeners must soon learn of the last change of a constantly changing resource.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use clap::Args;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use http::HeaderValue;
-use tokio::task::JoinHandle;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::arrivals::{self, Pool};
@@ -112,23 +111,22 @@ impl Scenario for Listeners {
         let heard: Vec<Heard> = opened.await.context("could not open a stream")?;
         crate::progress(&format!("{} streams are open", heard.len()));
 
-        let changes = Arc::new(Changes {
-            pool: Pool::new(targets[0].clone(), Mode::Modern),
-            made: AtomicU64::new(0),
-            findings: Arc::clone(&findings),
-        });
+        let pool = Arc::new(Pool::new(targets[0].clone(), Mode::Modern));
         let third = self.duration / 3;
-        changes.come(self.rate, third).await;
+        let mut made = change(&pool, self.rate, third, &findings).await;
         let before = measure(&pids)?.rss_kib;
-        changes.come(self.rate, self.duration - third).await;
+        made += change(&pool, self.rate, self.duration - third, &findings).await;
         let after = measure(&pids)?.rss_kib;
         // Makes the last change alone, so that its time is known.
         let began = Instant::now();
-        changes.change().await;
+        match pool.call(TIMEOUT, increment).await {
+            Ok(()) => made += 1,
+            Err(failure) => findings.failed("a change", &failure),
+        }
         let done = Instant::now();
         let untold = wait_for(&heard, began).await;
         for target in &targets {
-            if let Err(failure) = expect_counter(target, changes.made()).await {
+            if let Err(failure) = expect_counter(target, made).await {
                 findings.failed("reading the counter", &failure);
             }
         }
@@ -139,12 +137,12 @@ impl Scenario for Listeners {
         outcome.violations = findings.violations();
         let lags = heard
             .iter()
-            .map(|one| one.last().saturating_duration_since(done));
+            .map(|one| one.borrow().1.saturating_duration_since(done));
         let lags = times::of(lags);
         let p99 = times::quantile(&lags, 0.99);
         outcome.latency("told of the last change", &lags);
-        let made = changes.made() as f64;
-        let updates = heard.iter().map(Heard::updates).sum::<u64>() as f64;
+        let made = made as f64;
+        let updates = heard.iter().map(|one| one.borrow().0).sum::<u64>() as f64;
         outcome.plain("changes", made, "");
         outcome.plain("changes a second", made / outcome.seconds, "/s");
         outcome.plain(
@@ -164,26 +162,8 @@ impl Scenario for Listeners {
     }
 }
 
-struct Heard {
-    state: Arc<Mutex<(u64, Instant)>>,
-    reader: JoinHandle<()>,
-}
-
-impl Heard {
-    fn updates(&self) -> u64 {
-        lock(&self.state).0
-    }
-
-    fn last(&self) -> Instant {
-        lock(&self.state).1
-    }
-}
-
-impl Drop for Heard {
-    fn drop(&mut self) {
-        self.reader.abort();
-    }
-}
+/// The number of updates that a listener has heard, and when it heard the last.
+type Heard = watch::Receiver<(u64, Instant)>;
 
 async fn listen(target: Target, findings: Arc<Findings>) -> Result<Heard, Failure> {
     let mut client = Client::open(&target, Mode::Modern, Goodbye::Finish).await?;
@@ -195,27 +175,25 @@ async fn listen(target: Target, findings: Arc<Findings>) -> Result<Heard, Failur
     timeout(TIMEOUT, acknowledged(&mut reply))
         .await
         .map_err(late)??;
-    let state = Arc::new(Mutex::new((0, Instant::now())));
-    let heard = Arc::clone(&state);
-    let reader = tokio::spawn(async move {
+    let (told, heard) = watch::channel((0, Instant::now()));
+    tokio::spawn(async move {
         let _client = client;
-        match read(reply, &heard).await {
+        match read(reply, &told).await {
             Ok(()) => findings.add("a stream ended", "the server ended it"),
             Err(failure) => findings.failed("a listener's stream", &failure),
         }
     });
-    Ok(Heard { state, reader })
+    Ok(heard)
 }
 
-async fn read(mut reply: Reply, heard: &Mutex<(u64, Instant)>) -> Result<(), Failure> {
+async fn read(mut reply: Reply, told: &watch::Sender<(u64, Instant)>) -> Result<(), Failure> {
     while let Some(event) = reply.next().await? {
         if event.data.is_empty() {
             continue;
         }
         match Message::parse(&event.data)?.method.as_deref() {
             Some("notifications/resources/updated") => {
-                let mut heard = lock(heard);
-                *heard = (heard.0 + 1, Instant::now());
+                told.send_modify(|heard| *heard = (heard.0 + 1, Instant::now()));
             }
             _ => {
                 let what = format!("{} does not belong on a listener's stream", event.data);
@@ -226,15 +204,14 @@ async fn read(mut reply: Reply, heard: &Mutex<(u64, Instant)>) -> Result<(), Fai
     Ok(())
 }
 
+/// Returns how many listeners did not hear a change since `began` in time.
 async fn wait_for(heard: &[Heard], began: Instant) -> usize {
     let until = Instant::now() + PATIENCE;
-    loop {
-        let untold = heard.iter().filter(|one| one.last() < began).count();
-        if untold == 0 || Instant::now() > until {
-            return untold;
-        }
+    let untold = || heard.iter().filter(|one| one.borrow().1 < began).count();
+    while untold() > 0 && Instant::now() < until {
         sleep(Duration::from_millis(20)).await;
     }
+    untold()
 }
 
 async fn expect_counter(target: &Target, value: u64) -> Result<(), Failure> {
@@ -251,41 +228,16 @@ async fn expect_counter(target: &Target, value: u64) -> Result<(), Failure> {
     (client.request("resources/read", Some(&name), &params, check)).await
 }
 
-struct Changes {
-    pool: Pool,
-    made: AtomicU64,
-    findings: Arc<Findings>,
-}
-
-impl Changes {
-    async fn come(self: &Arc<Self>, rate: f64, time: Duration) {
-        let change = |_| {
-            let changes = Arc::clone(self);
-            async move { changes.change().await }
-        };
-        arrivals::spread(rate, time, change).await;
+/// Changes the resource `rate` times a second, and returns how often this succeeded.
+async fn change(pool: &Arc<Pool>, rate: f64, time: Duration, findings: &Findings) -> u64 {
+    let change = |_| {
+        let pool = Arc::clone(pool);
+        async move { pool.call(TIMEOUT, increment).await }
+    };
+    let ended = arrivals::spread(rate, time, change).await;
+    let failed: Vec<&Failure> = ended.iter().filter_map(|one| one.as_ref().err()).collect();
+    for failure in &failed {
+        findings.failed("a change", failure);
     }
-
-    async fn change(&self) {
-        let mut client = match self.pool.take().await {
-            Ok(client) => client,
-            Err(failure) => return self.findings.failed("connecting", &failure),
-        };
-        match timeout(TIMEOUT, increment(&mut client)).await {
-            Ok(Ok(())) => {
-                self.made.fetch_add(1, Ordering::Relaxed);
-                self.pool.give_back(client);
-            }
-            Ok(Err(failure)) => self.findings.failed("a change", &failure),
-            Err(_) => self.findings.add("no answer", "a change took too long"),
-        }
-    }
-
-    fn made(&self) -> u64 {
-        self.made.load(Ordering::Relaxed)
-    }
-}
-
-fn lock<T>(what: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    what.lock().unwrap_or_else(PoisonError::into_inner)
+    (ended.len() - failed.len()) as u64
 }

@@ -17,6 +17,9 @@ pub(crate) struct Outcome {
     pub(crate) started_unix_s: u64,
     pub(crate) seconds: f64,
     pub(crate) parameters: BTreeMap<String, String>,
+    /// Lines that are only printed.
+    #[serde(skip)]
+    pub(crate) table: Vec<String>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) latencies: Vec<Distribution>,
     pub(crate) series: Vec<Series>,
@@ -119,6 +122,7 @@ impl Outcome {
             started_unix_s: since.map_or(0, |since| since.as_secs()),
             seconds: 0.0,
             parameters: BTreeMap::new(),
+            table: Vec::new(),
             figures: Vec::new(),
             latencies: Vec::new(),
             series: Vec::new(),
@@ -201,6 +205,9 @@ impl Outcome {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for line in &self.table {
+            writeln!(out, "{line}")?;
+        }
         writeln!(
             out,
             "{}: {} ({:.0} s)",

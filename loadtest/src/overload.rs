@@ -1,16 +1,18 @@
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use clap::Args;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use crate::arrivals::{self, Pool};
 use crate::cli::duration;
 use crate::failure::Failure;
 use crate::findings::Findings;
 use crate::mcp::Mode;
+use crate::mcp::client::Client;
 use crate::mcp::tools::call;
 use crate::outcome::Outcome;
 use crate::scenario::{Finished, Scenario, Subject};
@@ -70,15 +72,6 @@ impl Overload {
     }
 }
 
-#[derive(Default)]
-struct Tally {
-    done: Vec<Duration>,
-    refused: Vec<Duration>,
-    without_retry_after: u64,
-    /// Answers in the measured time, whenever their calls were sent.
-    answered_in_time: u64,
-}
-
 impl Scenario for Overload {
     fn json(&self) -> Option<&Path> {
         self.subject.json()
@@ -103,89 +96,71 @@ impl Scenario for Overload {
             ("duration", &format!("{:?}", self.duration)),
         ]);
         let cluster = Cluster::start_as(&shoal, None, &self.shape())?;
-        let measured = Instant::now() + self.warmup;
-        let crowd = Arc::new(Crowd {
-            pool: Pool::new(Target::resolve(&cluster.url).await?, Mode::Modern),
-            milliseconds: self.service.as_millis(),
-            measured: measured..measured + self.duration,
-            tally: Mutex::default(),
-            findings: Findings::default(),
-        });
+        let target = Target::resolve(&cluster.url).await?;
+        let pool = Arc::new(Pool::new(target, Mode::Modern));
+        let milliseconds = self.service.as_millis();
+        let call = |due| {
+            let pool = Arc::clone(&pool);
+            let arguments = format!(r#"{{"steps":1,"interval_ms":{milliseconds}}}"#);
+            async move {
+                let calling = async |client: &mut Client| {
+                    call(client, "long_job", &arguments, "done after 1 steps").await
+                };
+                let called = pool.call(CALL_TIMEOUT, calling).await;
+                (due, called, Instant::now())
+            }
+        };
         let rate = capacity * self.times;
         crate::progress(&format!("{rate:.0} calls a second"));
-        let call = |due| {
-            let crowd = Arc::clone(&crowd);
-            async move { crowd.call(due).await }
-        };
-        arrivals::spread(rate, self.warmup + self.duration, call).await;
-        let crowd = Arc::into_inner(crowd).context("a call goes on")?;
+        let began = Instant::now() + self.warmup;
+        let ended = arrivals::spread(rate, self.warmup + self.duration, call).await;
         outcome.seconds = self.duration.as_secs_f64();
-        outcome.violations = crowd.findings.violations();
-        let tally = (crowd.tally.into_inner()).unwrap_or_else(PoisonError::into_inner);
-        conclude(&mut outcome, &tally, capacity);
+        conclude(&mut outcome, ended, began..began + self.duration, capacity);
         Ok(outcome)
     }
 }
 
-struct Crowd {
-    pool: Pool,
-    milliseconds: u128,
-    measured: std::ops::Range<Instant>,
-    tally: Mutex<Tally>,
-    findings: Findings,
-}
+/// When a call was due, its result, and when it ended.
+type Ended = (Instant, Result<(), Failure>, Instant);
 
-impl Crowd {
-    async fn call(&self, due: Instant) {
-        let mut client = match self.pool.take().await {
-            Ok(client) => client,
-            Err(failure) => return self.findings.failed("connecting", &failure),
-        };
-        let arguments = format!(r#"{{"steps":1,"interval_ms":{}}}"#, self.milliseconds);
-        let calling = call(&mut client, "long_job", &arguments, "done after 1 steps");
-        let answered = timeout(CALL_TIMEOUT, calling).await;
-        self.pool.give_back(client);
-        let now = Instant::now();
-        let (took, counts) = (now - due, self.measured.contains(&due));
-        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
-        match answered {
-            Ok(Ok(())) => {
-                tally.answered_in_time += u64::from(self.measured.contains(&now));
-                tally.done.extend(counts.then_some(took));
+fn conclude(outcome: &mut Outcome, ended: Vec<Ended>, measured: Range<Instant>, capacity: f64) {
+    let (findings, mut done, mut refused) = (Findings::default(), Vec::new(), Vec::new());
+    let (mut answered, mut without) = (0_u32, 0_u32);
+    for (due, called, end) in ended {
+        let took = measured.contains(&due).then_some(end - due);
+        match called {
+            Ok(()) => {
+                // Counts answers in the measured time, whenever their calls were sent.
+                answered += u32::from(measured.contains(&end));
+                done.extend(took);
             }
-            Ok(Err(Failure::Status {
+            Err(Failure::Status {
                 status: 429 | 503,
                 retry_after_s,
                 ..
-            })) => {
-                tally.without_retry_after += u64::from(retry_after_s.is_none());
-                tally.refused.extend(counts.then_some(took));
+            }) => {
+                without += u32::from(retry_after_s.is_none());
+                refused.extend(took);
             }
             // A queued call is refused in a stream.
-            Ok(Err(Failure::Wrong(why))) if why.contains("50300") => {
-                tally.refused.extend(counts.then_some(took));
-            }
-            Ok(Err(failure)) => self.findings.failed("a call", &failure),
-            Err(_) => self.findings.add("no answer", "a call took too long"),
+            Err(Failure::Wrong(why)) if why.contains("50300") => refused.extend(took),
+            Err(failure) => findings.failed("a call", &failure),
         }
     }
-}
-
-fn conclude(outcome: &mut Outcome, tally: &Tally, capacity: f64) {
-    let goodput = tally.answered_in_time as f64 / outcome.seconds / capacity;
-    let refused = times::of(tally.refused.iter().copied());
+    outcome.violations = findings.violations();
+    let goodput = f64::from(answered) / outcome.seconds / capacity;
+    let (done, refused) = (times::of(done), times::of(refused));
     let shed = times::quantile(&refused, 0.99);
     outcome.higher("goodput, share of the capacity", goodput, "");
-    outcome.plain("calls done", tally.done.len() as f64, "");
-    outcome.plain("calls refused", tally.refused.len() as f64, "");
-    outcome.latency("done", &times::of(tally.done.iter().copied()));
+    outcome.plain("calls done", done.len() as f64, "");
+    outcome.plain("calls refused", refused.len() as f64, "");
+    outcome.latency("done", &done);
     outcome.latency("refused", &refused);
     let percent = goodput * 100.0;
     let what = format!("goodput {percent:.0} % of the capacity: at least 90 %");
     outcome.verdict(what, goodput >= GOODPUT);
     let what = format!("p99 of a refusal {shed:.1?}: at most {SHED_WITHIN:?}");
     outcome.verdict(what, shed <= SHED_WITHIN);
-    let without = tally.without_retry_after;
     let what = format!("{without} refusals without Retry-After: none");
     outcome.verdict(what, without == 0);
 }

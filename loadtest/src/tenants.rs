@@ -4,28 +4,22 @@ mod bound;
 mod good;
 mod hostile;
 mod item;
-mod row;
-mod setup;
-mod tally;
-mod wire;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, ValueEnum as _};
-use http::HeaderValue;
 use tokio::time::{interval, sleep};
 
-use self::bound::{Bound, Effective};
+use self::bound::Limits;
 use self::good::{Good, Worked};
-use self::hostile::{Deed, Hostile};
+use self::hostile::{Hostile, Tally};
 use self::item::{Gauge, Item};
-use self::row::{Memory, Row, SLOWER, Table};
-use self::setup::Tokens;
 use crate::cli::duration;
-use crate::findings::Findings;
+use crate::mcp::{bearer, token_entry};
 use crate::outcome::Outcome;
 use crate::process;
 use crate::scenario::{Finished, Scenario, Subject};
@@ -38,6 +32,26 @@ const EDGES: usize = 2;
 const WORKERS: usize = 2;
 const WARM_UP: Duration = Duration::from_secs(3);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Maximum ratio of the good tenant's p99 to its baseline.
+const SLOWER: f64 = 3.0;
+
+/// Limits that a few connections reach. A principal's share is at most half of a node's limit.
+const SETTINGS: &str = "
+    server.websocket=true limits.connections=1024
+    limits.requests=256 limits.requests_per_principal=40
+    limits.bodies_in_flight_bytes=33554432 limits.bodies_in_flight_bytes_per_principal=8388608
+    limits.answers_waiting_bytes=33554432 limits.answers_waiting_bytes_per_principal=8388608
+    limits.streams=128 limits.streams_per_principal=32
+    limits.sessions_per_node=1000 limits.sessions_per_principal=200
+    limits.stored_bytes=67108864 limits.stored_bytes_per_principal=8388608
+    limits.subscriptions_per_session=100 calls.waiting=400 calls.waiting_per_principal=50
+    pools.demo.backend=demo pools.demo.queue=16
+    pools.demo.concurrency=32 pools.demo.concurrency_per_principal=16
+    pools.demo.asking=64 pools.demo.asking_per_principal=16 auth.mode=tokens";
+
+const HEADER: &str = "\
+| item | held at most | may hold | refused | good p99, baseline → beside | × | failed | RSS at most / bound | CPU/s |
+|---|--:|---|---|--:|--:|--:|---|---|";
 
 /// The arguments of `loadtest tenants`.
 #[derive(Debug, Args)]
@@ -83,17 +97,13 @@ impl Scenario for Tenants {
         ensure!(self.rate > 0.0, "some calls must come");
         ensure!(self.connections > 0, "the hostile tenant needs connections");
         let shoal = self.subject.shoal()?;
-        let tokens = Tokens::draw();
-        let environment = tokens.environment(&self.settings)?;
-        let effective = Effective::of(&shoal, &environment)?;
-        let bounds = effective.bounds(EDGES)?;
-        for (_, bound) in &bounds {
-            crate::progress(&bound.to_string());
+        let tokens = [(); 2].map(|()| format!("{:032x}", rand::random::<u128>()));
+        let environment = environment(&tokens, &self.settings)?;
+        let limits = Limits::read(&shoal, &environment)?;
+        let mut bounds = Vec::new();
+        for role in [Role::Edge, Role::Session, Role::Worker] {
+            bounds.push((role, limits.kib_above_idle(role, EDGES)?));
         }
-        let items = match self.only.is_empty() {
-            true => Item::value_variants(),
-            false => &self.only,
-        };
         let Self {
             connections, rate, ..
         } = self;
@@ -110,178 +120,196 @@ impl Scenario for Tenants {
             ("session-nodes", &self.session_nodes),
             ("set", &self.settings.join(" ")),
         ]);
-        let (findings, mut rows) = (Findings::default(), Vec::new());
+        outcome.table.push(HEADER.to_owned());
+        let items = match self.only.is_empty() {
+            true => Item::value_variants(),
+            false => &self.only,
+        };
         for &item in items {
-            let scene = Scene::start(self, &shoal, &tokens, &environment).await?;
-            let row = scene.measure(self, item, &effective, &bounds).await;
-            let row = row.with_context(|| item.name())?;
-            let Row {
-                item,
-                held,
-                refused,
-                failed,
-                calls,
-                ..
-            } = &row;
-            let ratio = row.ratio();
-            crate::progress(&format!(
-                "{item}: {held} held, refused {refused}, p99 {ratio:.2} ×, {failed} of {calls} failed"
-            ));
-            for (what, example) in row.faults() {
-                findings.add(what, example);
-            }
-            outcome.lower(format!("{item}: p99, × baseline"), ratio, "");
-            outcome.plain(format!("{item}: held"), *held as f64, "");
-            for memory in &row.memory {
-                let name = format!("{item}: RSS of {}", memory.process);
-                outcome.lower(name, memory.most_kib as f64, "KiB");
-            }
-            rows.push(row);
+            let shape = Shape {
+                edges: EDGES,
+                sessions: self.session_nodes,
+                workers: WORKERS,
+                logs: self.logs.clone(),
+                ..Shape::smallest(&environment)
+            };
+            let cluster = Arc::new(Cluster::start_as(&shoal, None, &shape)?);
+            let plain = cluster.targets().await?;
+            let [good, hostile] = [0, 1].map(|tenant| {
+                let authorization = Some(bearer(&tokens[tenant]));
+                let shown = |target: &Target| Target {
+                    authorization: authorization.clone(),
+                    ..target.clone()
+                };
+                plain.iter().map(shown).collect::<Vec<_>>()
+            });
+            let scene = Scene {
+                options: self,
+                good: Good::new(&good, self.rate),
+                cluster,
+                hostile,
+            };
+            let measured = scene.measure(item, &limits, &bounds, &mut outcome).await;
+            measured.with_context(|| item.to_string())?;
         }
-        outcome.seconds = (self.seconds * rows.len() as u64) as f64;
-        outcome.violations = findings.violations();
-        Ok(Table { rows, outcome })
+        outcome.seconds = (self.seconds * items.len() as u64) as f64;
+        Ok(outcome)
     }
 }
 
-struct Scene {
+/// Each entry of `changed` (`SETTING=VALUE`) replaces a setting.
+fn environment(tokens: &[String; 2], changed: &[String]) -> anyhow::Result<Environment> {
+    let entries = [
+        token_entry("good", &tokens[0]),
+        token_entry("hostile", &tokens[1]),
+    ];
+    let tokens = format!("auth.tokens=[{}]", entries.join(","));
+    let settings = SETTINGS.split_whitespace().chain([tokens.as_str()]);
+    let settings = settings.chain(changed.iter().map(String::as_str));
+    let variable = |setting: &str| {
+        let split = setting.split_once('=');
+        let (name, value) = split.with_context(|| format!("{setting} is not SETTING=VALUE"))?;
+        let name = format!("SHOAL_{}", name.to_uppercase().replace('.', "__"));
+        // The last value wins. The program needs the names to its end.
+        Ok((&*name.leak(), value.to_owned()))
+    };
+    settings.map(variable).collect()
+}
+
+struct Scene<'a> {
+    options: &'a Tenants,
     cluster: Arc<Cluster>,
     good: Good,
     hostile: Vec<Target>,
 }
 
-impl Scene {
-    async fn start(
-        options: &Tenants,
-        shoal: &Path,
-        tokens: &Tokens,
-        environment: &Environment,
-    ) -> anyhow::Result<Self> {
-        let shape = Shape {
-            edges: EDGES,
-            sessions: options.session_nodes,
-            workers: WORKERS,
-            logs: options.logs.clone(),
-            ..Shape::smallest(environment)
-        };
-        let cluster = Cluster::start_as(shoal, None, &shape)?;
-        let plain = cluster.targets().await?;
-        let of = |authorization: HeaderValue| {
-            let shown = |target: &Target| Target {
-                authorization: Some(authorization.clone()),
-                ..target.clone()
-            };
-            plain.iter().map(shown).collect::<Vec<_>>()
-        };
-        let good = Good::new(&of(tokens.good()), options.rate);
-        let hostile = of(tokens.hostile());
-        Ok(Self {
-            cluster: Arc::new(cluster),
-            good,
-            hostile,
-        })
-    }
+/// What happened while both tenants worked.
+struct Phase {
+    worked: Worked,
+    refused: String,
+    /// The highest measurement of the gauge.
+    held: u64,
+    /// CPU seconds of all processes per second.
+    cpu: f64,
+}
 
+impl Scene<'_> {
     async fn measure(
         &self,
-        options: &Tenants,
         item: Item,
-        effective: &Effective,
-        bounds: &[(Role, Bound)],
-    ) -> anyhow::Result<Row> {
+        limits: &Limits,
+        bounds: &[(Role, u64)],
+        outcome: &mut Outcome,
+    ) -> anyhow::Result<()> {
         let warm = self.good.work(WARM_UP).await;
         ensure!(
             warm.failed == 0,
-            "alone, the good tenant fails: {:?}",
-            warm.first_failure
+            "alone, the good tenant fails: {}",
+            warm.example
         );
-        let mut memory = Vec::new();
+        let mut bounds_kib = Vec::new();
         for member in &self.cluster.members {
             let bound = bounds.iter().find(|(role, _)| *role == member.role);
-            let idle_kib = member.rss_kib()?;
-            memory.push(Memory {
-                process: member.name.clone(),
-                most_kib: 0,
-                bound_kib: idle_kib + bound.map_or(0, |(_, bound)| bound.bytes() >> 10),
-            });
+            bounds_kib.push(member.rss_kib()? + bound.map_or(0, |&(_, kib)| kib));
         }
-        let seconds = Duration::from_secs(options.baseline_seconds);
-        let (baseline, _, calm) = self
-            .phase(options, Deed::Harmless, Gauge::Own, seconds)
-            .await?;
+        let calm = self.phase(None, self.options.baseline_seconds).await?;
+        let baseline = &calm.worked;
         ensure!(
             baseline.failed == 0,
-            "the baseline has failures: {:?}",
-            baseline.first_failure
+            "the baseline has failures: {}",
+            baseline.example
         );
-        let seconds = Duration::from_secs(options.seconds);
-        let (worked, hostile, busy) = self
-            .phase(options, Deed::Hold(item), item.gauge(), seconds)
-            .await?;
-        for (memory, member) in memory.iter_mut().zip(&self.cluster.members) {
-            memory.most_kib = process::peak_rss_kib(member.pid())?;
+        let busy = self.phase(Some(item), self.options.seconds).await?;
+        let (role, settings, _) = item.share();
+        let mut limit = self.cluster.of(role).count() as u64;
+        for setting in settings {
+            limit *= limits.number(setting)?;
         }
-        let mut limit = self.cluster.of(item.of()).count() as u64;
-        for setting in item.limits() {
-            limit *= effective.number(setting)?;
+        let (held, refused, beside) = (busy.held, busy.refused, &busy.worked);
+        let ratio = beside.p99.as_secs_f64() / baseline.p99.as_secs_f64().max(f64::EPSILON);
+        outcome.lower(format!("{item}: p99, × baseline"), ratio, "");
+        outcome.plain(format!("{item}: held"), held as f64, "");
+        let mut fullest = (0.0, String::new());
+        for (member, bound) in self.cluster.members.iter().zip(bounds_kib) {
+            let (name, most) = (&member.name, process::peak_rss_kib(member.pid())?);
+            outcome.lower(format!("{item}: RSS of {name}"), most as f64, "KiB");
+            let example = format!("{item}: {name} {most} KiB of {bound}");
+            let over = u64::from(most > bound);
+            outcome.violation("more memory than the configuration says", over, &example);
+            let share = most as f64 / bound as f64;
+            if share > fullest.0 {
+                fullest = (
+                    share,
+                    format!("{name} {} / {} MiB", most >> 10, bound >> 10),
+                );
+            }
         }
-        Ok(Row {
-            item: item.name(),
-            held: hostile.tally.most(),
-            setting: item.limits().join(" × "),
-            limit,
+        let example = format!("{item}: {}", beside.example);
+        outcome.violation("a call of the good tenant failed", beside.failed, &example);
+        let example = format!("{item}: p99 {ratio:.1} × the baseline");
+        outcome.violation(
+            "the good tenant noticed",
+            u64::from(ratio > SLOWER),
+            &example,
+        );
+        let row = format!(
+            "| {item} | {held} | {limit} ({}) | {refused} | {:.1?} → {:.1?} | {ratio:.2} | {} of {} | {} | {:.2} → {:.2} |",
+            settings.join(" × "),
+            baseline.p99,
+            beside.p99,
+            beside.failed,
+            beside.calls,
+            fullest.1,
+            calm.cpu,
+            busy.cpu,
+        );
+        crate::progress(&row);
+        outcome.table.push(row);
+        Ok(())
+    }
+
+    async fn phase(&self, item: Option<Item>, seconds: u64) -> anyhow::Result<Phase> {
+        let Tenants {
+            connections, pace, ..
+        } = *self.options;
+        let hostile = Hostile::begin(&self.hostile, connections, pace, item)?;
+        // After this pause, the hostile connections have started, unless large answers spread them
+        // over more time.
+        sleep(pace).await;
+        let pids = self.cluster.pids();
+        let before = process::measure(&pids)?.cpu;
+        let most = AtomicU64::new(0);
+        let worked = tokio::select! {
+            worked = self.good.work(Duration::from_secs(seconds)) => worked,
+            () = self.watch(item, &hostile.tally, &most) => unreachable!("it watches until it is dropped"),
+        };
+        let cpu = process::measure(&pids)?.cpu.saturating_sub(before);
+        Ok(Phase {
+            worked,
             refused: hostile.tally.refusals(),
-            baseline: baseline.p99,
-            beside: worked.p99,
-            slowest: worked.slowest.iter().map(ToString::to_string).collect(),
-            calls: worked.calls,
-            failed: worked.failed,
-            first_failure: worked.first_failure,
-            cpu: [calm, busy],
-            memory,
+            held: most.into_inner(),
+            cpu: cpu.as_secs_f64() / seconds as f64,
         })
     }
 
-    /// Also returns the servers' CPU seconds per second.
-    async fn phase(
-        &self,
-        options: &Tenants,
-        deed: Deed,
-        gauge: Gauge,
-        time: Duration,
-    ) -> anyhow::Result<(Worked, Hostile, f64)> {
-        let hostile = Hostile::begin(&self.hostile, options.connections, options.pace, deed)?;
-        // After this pause, the hostile connections have started, unless large answers spread them
-        // over more time.
-        sleep(options.pace).await;
-        let pids = self.cluster.pids();
-        let before = process::measure(&pids)?;
-        let worked = tokio::select! {
-            worked = self.good.work(time) => worked,
-            () = self.watch(gauge, &hostile) => unreachable!("it watches until it is dropped"),
-        };
-        let cpu = process::measure(&pids)?.cpu.saturating_sub(before.cpu);
-        Ok((worked, hostile, cpu.as_secs_f64() / time.as_secs_f64()))
-    }
-
-    async fn watch(&self, gauge: Gauge, hostile: &Hostile) {
-        if matches!(gauge, Gauge::Own) {
+    async fn watch(&self, item: Option<Item>, tally: &Tally, most: &AtomicU64) {
+        let Some((role, _, gauge)) = item.map(Item::share) else {
             return std::future::pending().await;
-        }
+        };
         let mut looks = interval(LOOK_EVERY);
         loop {
             looks.tick().await;
-            let cluster = Arc::clone(&self.cluster);
-            let asked = tokio::task::spawn_blocking(move || match gauge {
-                Gauge::Own => Ok(0.0),
-                Gauge::Metric(role, name) => {
-                    let each = cluster.of(role).map(|member| member.metric(name, &[]));
-                    each.sum::<anyhow::Result<f64>>()
-                }
+            let (cluster, own) = (Arc::clone(&self.cluster), tally.held());
+            let read = move || match gauge {
+                Gauge::Own(unit) => Ok((own * unit) as f64),
                 Gauge::Queued => queued(&cluster),
-            });
-            if let Ok(Ok(held)) = asked.await {
-                hostile.tally.measured(held as u64);
+                Gauge::Metric(name) => {
+                    let members = cluster.of(role);
+                    members.map(|member| member.metric(name, &[])).sum()
+                }
+            };
+            if let Ok(Ok(held)) = tokio::task::spawn_blocking(read).await {
+                most.fetch_max(held as u64, Ordering::Relaxed);
             }
         }
     }

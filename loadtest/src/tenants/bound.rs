@@ -1,8 +1,7 @@
-use std::fmt;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
 use crate::servers::cluster::member::Role;
@@ -20,124 +19,66 @@ const ALLOCATOR: u64 = 64 << 20;
 /// Factor for the bytes of texts, because a text exists as received and as sent.
 const TWICE: u64 = 2;
 
-struct Term {
-    what: &'static str,
-    number: u64,
-    bytes: u64,
-}
+/// The effective configuration.
+pub(super) struct Limits(Value);
 
-/// The maximum memory of a process beyond its memory when idle.
-pub(super) struct Bound {
-    role: &'static str,
-    terms: Vec<Term>,
-}
-
-pub(super) struct Effective(Value);
-
-impl Effective {
-    pub(super) fn of(shoal: &Path, environment: &Environment) -> anyhow::Result<Self> {
+impl Limits {
+    pub(super) fn read(shoal: &Path, environment: &Environment) -> anyhow::Result<Self> {
         let mut command = Command::new(shoal);
         command.args(["config", "show", "--output", "json"]);
         let shown = command.envs(environment.clone()).output()?;
-        if !shown.status.success() {
-            bail!("{}", String::from_utf8_lossy(&shown.stderr));
-        }
-        serde_json::from_slice(&shown.stdout)
-            .map(Self)
-            .context("shoal config show gives no JSON")
+        let error = String::from_utf8_lossy(&shown.stderr);
+        ensure!(shown.status.success(), "{error}");
+        let shown = serde_json::from_slice(&shown.stdout);
+        shown.map(Self).context("shoal config show gives no JSON")
     }
 
-    pub(super) fn number(&self, setting: &'static str) -> anyhow::Result<u64> {
-        let found = setting
-            .split('.')
-            .try_fold(&self.0, |at, name| at.get(name));
+    pub(super) fn number(&self, setting: &str) -> anyhow::Result<u64> {
+        let found = self.0.pointer(&format!("/{}", setting.replace('.', "/")));
         let number = found.and_then(Value::as_u64);
         number.with_context(|| format!("{setting} is no number in the effective configuration"))
     }
 
-    pub(super) fn bounds(&self, edges: usize) -> anyhow::Result<[(Role, Bound); 3]> {
-        let header_bytes = self.number("limits.header_bytes")?;
-        let buffer = self.number("streams.buffer")?;
-        let tail = self.number("streams.tail_events")?;
-        let edges = edges as u64;
-        let term = |what, bytes| {
-            Ok::<_, anyhow::Error>(Term {
-                what,
-                number: self.number(what)?,
-                bytes,
-            })
+    /// Returns the most KiB that a process may take beyond its memory when idle, and prints their sum.
+    pub(super) fn kib_above_idle(&self, role: Role, edges: usize) -> anyhow::Result<u64> {
+        let header = self.number("limits.header_bytes")?;
+        let buffer = self.number("streams.buffer")? * SMALL;
+        let tail = self.number("streams.tail_events")? * SMALL;
+        let (request, of_edges) = (header + TWICE * SMALL, TWICE * edges as u64);
+        let units: &[(&str, u64)] = match role {
+            Role::Edge | Role::Combined => &[
+                ("limits.connections", header + CONNECTION),
+                ("limits.requests", request),
+                ("limits.bodies_in_flight_bytes", TWICE),
+                ("limits.answers_waiting_bytes", TWICE),
+                ("limits.streams", buffer),
+                ("calls.waiting", SMALL),
+            ],
+            Role::Session => &[
+                ("limits.sessions_per_node", SESSION),
+                ("limits.stored_bytes", TWICE),
+                ("limits.requests", request),
+                ("limits.bodies_in_flight_bytes", of_edges),
+                ("limits.streams", tail),
+            ],
+            Role::Worker => &[
+                ("limits.bodies_in_flight_bytes", of_edges),
+                ("pools.demo.concurrency", request + buffer),
+                ("pools.demo.queue", request),
+                ("pools.demo.asking", request),
+                ("pools.demo.retained_bytes", TWICE),
+            ],
         };
-        let per_request = header_bytes + TWICE * SMALL;
-        let edge = vec![
-            term("limits.connections", header_bytes + CONNECTION)?,
-            term("limits.requests", per_request)?,
-            term("limits.bodies_in_flight_bytes", TWICE)?,
-            term("limits.answers_waiting_bytes", TWICE)?,
-            term("limits.streams", buffer * SMALL)?,
-            term("calls.waiting", SMALL)?,
-        ];
-        let session = vec![
-            term("limits.sessions_per_node", SESSION)?,
-            term("limits.stored_bytes", TWICE)?,
-            term("limits.requests", per_request)?,
-            term("limits.bodies_in_flight_bytes", TWICE * edges)?,
-            term("limits.streams", tail * SMALL)?,
-        ];
-        let worker = vec![
-            term("limits.bodies_in_flight_bytes", TWICE * edges)?,
-            term("pools.demo.concurrency", per_request + buffer * SMALL)?,
-            term("pools.demo.queue", per_request)?,
-            term("pools.demo.asking", per_request)?,
-            term("pools.demo.retained_bytes", TWICE)?,
-        ];
-        let of = |role: Role, mut terms: Vec<Term>| {
-            terms.push(Term {
-                what: "allocator and threads",
-                number: 1,
-                bytes: ALLOCATOR,
-            });
-            let bound = Bound {
-                role: role.name(),
-                terms,
-            };
-            (role, bound)
-        };
-        Ok([
-            of(Role::Edge, edge),
-            of(Role::Session, session),
-            of(Role::Worker, worker),
-        ])
-    }
-}
-
-impl Bound {
-    pub(super) fn bytes(&self) -> u64 {
-        self.terms.iter().map(|term| term.number * term.bytes).sum()
-    }
-}
-
-impl fmt::Display for Bound {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-        write!(
-            out,
-            "{} {:.0} MiB above idle =",
-            self.role,
-            mib(self.bytes())
-        )?;
-        for (
-            at,
-            Term {
-                what,
-                number,
-                bytes,
-            },
-        ) in self.terms.iter().enumerate()
-        {
-            let plus = if at == 0 { "" } else { " +" };
-            let total = mib(number * bytes);
-            write!(out, "{plus} {what} {number} × {bytes} B ({total:.0} MiB)")?;
+        let mut sum = ALLOCATOR;
+        let mut text = format!("allocator and threads ({} MiB)", ALLOCATOR >> 20);
+        for (setting, bytes) in units {
+            let number = self.number(setting)?;
+            let mib = (number * bytes) >> 20;
+            sum += number * bytes;
+            text += &format!(" + {setting} {number} × {bytes} B ({mib} MiB)");
         }
-        Ok(())
+        let (role, mib) = (role.name(), sum >> 20);
+        crate::progress(&format!("{role} {mib} MiB above idle = {text}"));
+        Ok(sum >> 10)
     }
 }

@@ -1,20 +1,22 @@
 //! Each hostile connection repeats its attempt after the same pause.
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use http::HeaderValue;
-use tokio::runtime::Builder;
-use tokio::sync::oneshot;
-use tokio::task::JoinSet;
+use futures::{SinkExt as _, StreamExt as _};
+use http::{HeaderValue, header};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{WebSocketStream, client_async};
 
 use super::item::Item;
-use super::tally::{Holding, Tally};
-use super::wire::Wire;
-use crate::connection::{Goodbye, Reply};
+use crate::connection::{Goodbye, Reply, narrow_socket};
 use crate::failure::Failure;
+use crate::findings::Findings;
 use crate::mcp::client::Client;
 use crate::mcp::tools::{call, echo};
 use crate::mcp::{Mode, modern};
@@ -22,84 +24,106 @@ use crate::target::Target;
 
 /// An attempt that the server has not refused after this time holds a resource.
 const SETTLED: Duration = Duration::from_millis(100);
-/// The same time for a large body, which waits briefly for room.
-const SETTLED_BODY: Duration = Duration::from_millis(1500);
 /// The server ends a connection with unread answers sooner or later.
 const UNREAD: Duration = Duration::from_secs(10);
 const LARGE: usize = 2 << 20;
 const WEBSOCKET_TEXT: usize = 64 << 10;
-const LONG_URI: usize = 8000;
+pub(super) const LONG_URI: usize = 8000;
 const AT_ONCE: u64 = 4;
 const ASKABLE: &str = r#"{"elicitation":{"form":{}}}"#;
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"hostile","version":"1"}}}"#;
 
-#[derive(Clone, Copy)]
-pub(super) enum Deed {
-    Harmless,
-    Hold(Item),
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    /// Has a clone for everything that a connection holds.
+    held: Arc<()>,
+    /// Counted by status and code.
+    refused: Findings,
+}
+
+impl Tally {
+    fn hold(&self) -> Arc<()> {
+        Arc::clone(&self.held)
+    }
+
+    pub(super) fn held(&self) -> usize {
+        Arc::strong_count(&self.held) - 1
+    }
+
+    fn refused(&self, failure: &Failure) {
+        let what = match failure {
+            Failure::Status { status, body, .. } => format!("{status} {}", code(body)),
+            Failure::Wrong(why) if code(why).is_empty() => "tool error".to_owned(),
+            Failure::Wrong(why) => code(why),
+            Failure::Transport(_) => "connection ended".to_owned(),
+        };
+        self.refused.add(what.trim_end(), failure);
+    }
+
+    pub(super) fn refusals(&self) -> String {
+        let refused = self.refused.violations();
+        let each = refused
+            .iter()
+            .map(|one| format!("{} × {}", one.what, one.count));
+        match refused.is_empty() {
+            true => "-".to_owned(),
+            false => each.collect::<Vec<_>>().join(", "),
+        }
+    }
+}
+
+/// Returns the code of a JSON-RPC error.
+fn code(text: &str) -> String {
+    let rest = text.split_once("\"code\":").map_or("", |(_, rest)| rest);
+    let end = rest.find([',', '}']).unwrap_or(rest.len());
+    rest[..end].trim().to_owned()
 }
 
 /// The hostile tenant's own thread does not delay the good tenant's timer. Dropping the tenant
 /// closes its connections.
 pub(super) struct Hostile {
     pub(super) tally: Arc<Tally>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    runtime: Option<Runtime>,
 }
 
 impl Hostile {
-    /// Between repetitions of `deed`, each connection pauses for `pace`.
+    /// Between repetitions of their attempt, which is a harmless call without `item`, connections pause for `pace`.
     pub(super) fn begin(
         targets: &[Target],
         connections: usize,
         pace: Duration,
-        deed: Deed,
+        item: Option<Item>,
     ) -> anyhow::Result<Self> {
         let tally = Arc::new(Tally::default());
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        let (stop, stopped) = oneshot::channel::<()>();
-        let ones = (0..connections).map(|number| One {
-            target: targets[number % targets.len()].clone(),
-            tally: Arc::clone(&tally),
-            number,
-            kept: Vec::new(),
-            client: None,
-            made: 0,
-        });
-        let ones: Vec<One> = ones.collect();
-        let thread = std::thread::spawn(move || {
-            runtime.block_on(async {
-                let mut running = JoinSet::new();
-                for one in ones {
-                    let share = one.number as f64 / connections as f64;
-                    running.spawn(one.go_on(deed, deed.spread(pace).mul_f64(share), pace));
-                }
-                let _ = stopped.await;
-            });
-        });
-        Ok(Self {
-            tally,
-            stop: Some(stop),
-            thread: Some(thread),
-        })
+        let mut runtime = Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(1).enable_all().build()?;
+        // Large messages are spread over the time for which each is held, so that the run measures memory instead of
+        // copying speed.
+        let spread = match item {
+            Some(Item::AnswerBytes | Item::UnreadWebsockets) => UNREAD,
+            _ => pace,
+        };
+        for (number, target) in (0..connections).zip(targets.iter().cycle()) {
+            let one = One {
+                target: target.clone(),
+                tally: Arc::clone(&tally),
+                number,
+                kept: Vec::new(),
+                client: None,
+                made: 0,
+            };
+            let after = spread.mul_f64(number as f64 / connections as f64);
+            runtime.spawn(one.go_on(item, after, pace));
+        }
+        let runtime = Some(runtime);
+        Ok(Self { tally, runtime })
     }
 }
 
 impl Drop for Hostile {
     fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-impl Deed {
-    /// For large messages, the spread is the time for which each message is held, so that the run
-    /// measures memory instead of copying speed.
-    fn spread(self, pace: Duration) -> Duration {
-        match self {
-            Self::Hold(Item::AnswerBytes | Item::UnreadWebsockets) => UNREAD,
-            _ => pace,
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
         }
     }
 }
@@ -108,77 +132,121 @@ struct One {
     target: Target,
     tally: Arc<Tally>,
     number: usize,
-    kept: Vec<Holding>,
+    kept: Vec<Arc<()>>,
     client: Option<Client>,
     made: u64,
 }
 
 impl One {
-    async fn go_on(mut self, deed: Deed, after: Duration, pace: Duration) {
+    async fn go_on(mut self, item: Option<Item>, after: Duration, pace: Duration) {
         sleep(after).await;
         loop {
-            if let Err(failure) = self.attempt(deed).await {
-                self.tally.failed(&failure);
+            if let Err(failure) = self.attempt(item).await {
+                self.tally.refused(&failure);
                 self.client = None;
             }
             sleep(pace).await;
         }
     }
 
-    async fn attempt(&mut self, deed: Deed) -> Result<(), Failure> {
-        let Deed::Hold(item) = deed else {
-            return echo(self.client(Mode::Modern, "{}").await?, "echo", "harmless").await;
+    async fn attempt(&mut self, item: Option<Item>) -> Result<(), Failure> {
+        let Some(item) = item else {
+            let client = self.client(Mode::Modern, "{}").await?;
+            return echo(client, "echo", "harmless").await;
         };
         match item {
-            Item::Requests => self.request().await,
-            Item::RequestBytes => self.body().await,
+            Item::Requests => self.slow_call(100, 0, 0).await,
+            Item::RequestBytes => self.slow_call(LARGE, 32 << 10, 4 << 10).await,
             Item::Places => self.job(60_000).await,
             Item::Queue => self.job(2_000).await,
-            Item::AnswerBytes => self.unread_answer().await,
-            Item::UnreadStreams => self.unread_stream().await,
-            Item::Sessions => self.session().await,
+            Item::AnswerBytes => {
+                let text = "x".repeat(LARGE);
+                self.unread("echo", &format!(r#""text":"{text}""#)).await
+            }
+            Item::UnreadStreams => {
+                let arguments = r#""steps":10000,"interval_ms":1"#;
+                self.unread("long_job", arguments).await
+            }
+            Item::Sessions => {
+                Client::open(&self.target, Mode::Legacy, Goodbye::Reset).await?;
+                self.kept.push(self.tally.hold());
+                Ok(())
+            }
             Item::StoredBytes => self.subscribe(LONG_URI).await,
-            Item::Streams => self.stream().await,
-            Item::Websockets => self.websocket().await,
-            Item::UnreadWebsockets => self.unread_websocket().await,
-            Item::Questions => self.question().await,
-            Item::WaitingCalls => self.waiting_call().await,
             Item::Subscriptions => self.subscribe(32).await,
+            Item::Streams => {
+                let client = Client::open(&self.target, Mode::Legacy, Goodbye::Reset).await?;
+                self.read(client.listen().await?).await
+            }
             Item::Listen => self.listen().await,
-            Item::Tasks => self.task().await,
-            Item::IdleConnections => self.idle().await,
+            Item::Websockets => {
+                let mut socket = self.websocket().await?;
+                let _held = self.tally.hold();
+                while let Some(Ok(_)) = socket.next().await {}
+                Ok(())
+            }
+            Item::UnreadWebsockets => self.unread_websocket().await,
+            Item::Questions => {
+                let (reply, mut held) = (self.ask(Mode::Legacy).await?, Vec::new());
+                hold_at(reply, "elicitation/create", &self.tally, &mut held).await
+            }
+            Item::WaitingCalls => {
+                let reply = self.ask(Mode::Modern).await?;
+                hold_at(reply, "requestState", &self.tally, &mut self.kept).await
+            }
+            Item::Tasks => {
+                let arguments = r#""steps":1,"interval_ms":1000"#;
+                let (mode, able) = (Mode::Modern, modern::TASKS);
+                let reply = self.start(mode, able, "long_job", arguments).await?;
+                hold_at(reply, "taskId", &self.tally, &mut self.kept).await
+            }
+            Item::IdleConnections => {
+                let mut socket = narrow_socket(&self.target).await?;
+                let _held = self.tally.hold();
+                // The server ends the connection.
+                let _ = socket.read_to_end(&mut Vec::new()).await;
+                Ok(())
+            }
         }
     }
 
-    async fn request(&self) -> Result<(), Failure> {
-        let mut wire = Wire::open(&self.target, false).await?;
-        wire.begin_call("echo", 100).await?;
-        let mut held = None;
-        let said = match timeout(SETTLED, wire.answer()).await {
-            Ok(said) => said?,
-            Err(_) => {
-                held.replace(self.tally.hold(1));
-                wire.answer().await?
+    /// Sends the head of a call, the `first` bytes of its body, and `more` bytes each second.
+    async fn slow_call(&self, length: usize, first: usize, more: usize) -> Result<(), Failure> {
+        let (mut reading, mut writing) = narrow_socket(&self.target).await?.into_split();
+        let head = format!(
+            "POST {} HTTP/1.1\r\nhost: {}\r\nauthorization: {}\r\nconnection: close\r\n\
+             content-type: application/json\r\naccept: application/json, text/event-stream\r\n\
+             mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: echo\r\n\
+             content-length: {length}\r\n\r\n{}",
+            self.target.path,
+            text(&self.target.host),
+            self.target.authorization.as_ref().map_or("", text),
+            " ".repeat(first),
+        );
+        let sending = async {
+            writing.write_all(head.as_bytes()).await?;
+            sleep(SETTLED).await;
+            let _held = self.tally.hold();
+            loop {
+                sleep(Duration::from_secs(1)).await;
+                writing.write_all(" ".repeat(more).as_bytes()).await?;
             }
         };
-        self.tally.refused(said.status, &said.text);
-        Ok(())
-    }
-
-    async fn body(&self) -> Result<(), Failure> {
-        let mut wire = Wire::open(&self.target, false).await?;
-        wire.begin_call("echo", LARGE).await?;
-        wire.send(&[b' '; 32 << 10]).await?;
-        let mut patience = SETTLED_BODY;
-        loop {
-            if let Ok(said) = timeout(patience, wire.answer()).await {
-                let said = said?;
-                self.tally.refused(said.status, &said.text);
-                return Ok(());
-            }
-            patience = Duration::from_secs(1);
-            wire.send(&[b' '; 4 << 10]).await?;
-        }
+        let mut answer = Vec::new();
+        // An error ends the answer.
+        let _: Result<(), std::io::Error> = tokio::select! {
+            biased;
+            read = reading.read_to_end(&mut answer) => read.map(drop),
+            sent = sending => sent,
+        };
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let status = answer.get(9..12).and_then(|status| status.parse().ok());
+        let status = status.ok_or_else(|| Failure::transport("read", "the connection ended"))?;
+        Err(Failure::Status {
+            status,
+            retry_after_s: None,
+            body: answer,
+        })
     }
 
     async fn job(&mut self, ms: u32) -> Result<(), Failure> {
@@ -187,35 +255,14 @@ impl One {
         call(client, "long_job", &arguments, "done after 1 steps").await
     }
 
-    async fn unread_answer(&self) -> Result<(), Failure> {
-        let mut wire = Wire::open(&self.target, true).await?;
-        let text = "x".repeat(LARGE);
-        wire.call("echo", &format!(r#"{{"text":"{text}"}}"#))
-            .await?;
+    async fn unread(&self, tool: &'static str, arguments: &str) -> Result<(), Failure> {
+        let mut client = Client::open(&self.target, Mode::Modern, Goodbye::Reset).await?;
+        client.narrow().await?;
+        let params = format!(r#""name":"{tool}","arguments":{{{arguments}}}"#);
+        let (name, meta) = (HeaderValue::from_static(tool), r#""progressToken":1"#);
+        let starting = client.start_with(1, "tools/call", Some(&name), &params, meta);
+        let _reply = starting.await?;
         sleep(UNREAD).await;
-        let said = wire.answer().await?;
-        if said.status != 200 {
-            self.tally.refused(said.status, &said.text);
-        }
-        Ok(())
-    }
-
-    async fn unread_stream(&self) -> Result<(), Failure> {
-        let mut wire = Wire::open(&self.target, true).await?;
-        wire.call("long_job", r#"{"steps":10000,"interval_ms":1}"#)
-            .await?;
-        let said = wire.answer().await?;
-        if said.status != 200 {
-            self.tally.refused(said.status, &said.text);
-            return Ok(());
-        }
-        sleep(UNREAD).await;
-        Ok(())
-    }
-
-    async fn session(&mut self) -> Result<(), Failure> {
-        Client::open(&self.target, Mode::Legacy, Goodbye::Reset).await?;
-        self.kept.push(self.tally.hold(1));
         Ok(())
     }
 
@@ -223,121 +270,89 @@ impl One {
         for _ in 0..AT_ONCE {
             self.made += 1;
             let uri = format!("demo://{}/{}/", self.number, self.made);
-            let uri = format!("{uri:x<length$}");
-            let params = format!(r#""uri":"{uri}""#);
+            let params = format!(r#""uri":"{uri:x<length$}""#);
             let client = self.client(Mode::Legacy, "{}").await?;
-            client
-                .request("resources/subscribe", None, &params, |_| Ok(()))
-                .await?;
-            let amount = if length == LONG_URI { length as u64 } else { 1 };
-            self.kept.push(self.tally.hold(amount));
+            let subscribing = client.request("resources/subscribe", None, &params, |_| Ok(()));
+            subscribing.await?;
+            self.kept.push(self.tally.hold());
         }
         Ok(())
     }
 
-    async fn stream(&self) -> Result<(), Failure> {
-        let client = Client::open(&self.target, Mode::Legacy, Goodbye::Reset).await?;
-        let reply = client.listen().await?;
-        self.read(reply).await
-    }
-
-    async fn listen(&mut self) -> Result<(), Failure> {
+    async fn listen(&self) -> Result<(), Failure> {
         let mut client = Client::open(&self.target, Mode::Modern, Goodbye::Reset).await?;
-        let uris: Vec<String> = (0..200)
-            .map(|at| format!(r#""demo://{}/{at}""#, self.number))
-            .collect();
-        let params = format!(
-            r#""notifications":{{"resourceSubscriptions":[{}]}}"#,
-            uris.join(",")
-        );
-        let reply = client
-            .start(1, "subscriptions/listen", None, &params)
-            .await?;
-        self.read(reply).await
+        let uri = |at| format!(r#""demo://{}/{at}""#, self.number);
+        let uris = (0..200).map(uri).collect::<Vec<_>>().join(",");
+        let params = format!(r#""notifications":{{"resourceSubscriptions":[{uris}]}}"#);
+        let starting = client.start(1, "subscriptions/listen", None, &params);
+        self.read(starting.await?).await
     }
 
     async fn read(&self, mut reply: Reply) -> Result<(), Failure> {
         if !reply.is_streamed() {
-            let said = reply.next().await?.unwrap_or_default();
-            self.tally.refused(200, &said.data);
-            return Ok(());
+            let refusal = reply.next().await?.unwrap_or_default();
+            return Err(Failure::Wrong(refusal.data));
         }
-        let _held = self.tally.hold(1);
+        let _held = self.tally.hold();
         while reply.next_bytes().await?.is_some() {}
         Ok(())
     }
 
-    async fn websocket(&self) -> Result<(), Failure> {
-        let Some(mut wire) = self.upgraded(false).await? else {
-            return Ok(());
-        };
-        let _held = self.tally.hold(1);
-        wire.ended().await;
-        Ok(())
-    }
-
     async fn unread_websocket(&self) -> Result<(), Failure> {
-        let Some(mut wire) = self.upgraded(true).await? else {
-            return Ok(());
-        };
+        let mut socket = self.websocket().await?;
         let text = "x".repeat(WEBSOCKET_TEXT);
-        let call = |id| {
-            format!(
-                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"{text}"}}}}}}"#
-            )
-        };
         for id in 2.. {
-            let sent = timeout(UNREAD, wire.frame(&call(id))).await;
-            sent.unwrap_or_else(|_| Err(Failure::transport("send", "not taken")))?;
+            let call = format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"{text}"}}}}}}"#
+            );
+            let sent = timeout(UNREAD, socket.send(Message::text(call))).await;
+            let sent = sent.map_err(|_| Failure::transport("send", "not taken"))?;
+            sent.map_err(|cause| Failure::transport("send", cause))?;
             sleep(Duration::from_millis(500)).await;
         }
         Ok(())
     }
 
-    /// Returns `None` if the server refuses the WebSocket.
-    async fn upgraded(&self, narrow: bool) -> Result<Option<Wire>, Failure> {
-        let mut wire = Wire::open(&self.target, narrow).await?;
-        let said = wire.upgrade().await?;
-        if said.status != 101 {
-            self.tally.refused(said.status, &said.text);
-            return Ok(None);
-        }
-        wire.frame(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"hostile","version":"1"}}}"#).await?;
-        Ok(Some(wire))
-    }
-
-    async fn question(&mut self) -> Result<(), Failure> {
-        let (reply, mut held) = (self.ask(Mode::Legacy).await?, Vec::new());
-        hold_at(reply, "elicitation/create", &self.tally, &mut held).await
-    }
-
-    async fn waiting_call(&mut self) -> Result<(), Failure> {
-        let reply = self.ask(Mode::Modern).await?;
-        hold_at(reply, "requestState", &self.tally, &mut self.kept).await
+    async fn websocket(&self) -> Result<WebSocketStream<TcpStream>, Failure> {
+        let socket = narrow_socket(&self.target).await?;
+        let url = format!("ws://{}{}", text(&self.target.host), self.target.path);
+        let mut request = url
+            .into_client_request()
+            .map_err(|cause| Failure::transport("upgrade", cause))?;
+        let headers = request.headers_mut();
+        let protocol = HeaderValue::from_static("mcp");
+        headers.insert(header::SEC_WEBSOCKET_PROTOCOL, protocol);
+        headers.extend((self.target.authorization.clone()).map(|it| (header::AUTHORIZATION, it)));
+        let opened = client_async(request, socket).await;
+        let (mut socket, _) = opened.map_err(|error| match error {
+            Error::Http(answer) => Failure::Status {
+                status: answer.status().as_u16(),
+                retry_after_s: None,
+                body: String::from_utf8_lossy(answer.body().as_deref().unwrap_or_default()).into(),
+            },
+            error => Failure::transport("upgrade", error),
+        })?;
+        let sent = socket.send(Message::text(INITIALIZE)).await;
+        sent.map_err(|cause| Failure::transport("send", cause))?;
+        Ok(socket)
     }
 
     async fn ask(&mut self, mode: Mode) -> Result<Reply, Failure> {
-        let name = HeaderValue::from_static("book_table");
-        let client = self.client(mode, ASKABLE).await?;
-        let id = client.next_id();
-        let params = r#""name":"book_table","arguments":{"restaurant":"nowhere"}"#;
-        client.start(id, "tools/call", Some(&name), params).await
+        let arguments = r#""restaurant":"nowhere""#;
+        self.start(mode, ASKABLE, "book_table", arguments).await
     }
 
-    async fn task(&mut self) -> Result<(), Failure> {
-        let name = HeaderValue::from_static("long_job");
-        let client = self.client(Mode::Modern, modern::TASKS).await?;
-        let id = client.next_id();
-        let params = r#""name":"long_job","arguments":{"steps":1,"interval_ms":1000}"#;
-        let reply = client.start(id, "tools/call", Some(&name), params).await?;
-        hold_at(reply, "taskId", &self.tally, &mut self.kept).await
-    }
-
-    async fn idle(&self) -> Result<(), Failure> {
-        let mut wire = Wire::open(&self.target, false).await?;
-        let _held = self.tally.hold(1);
-        wire.ended().await;
-        Ok(())
+    async fn start(
+        &mut self,
+        mode: Mode,
+        able: &'static str,
+        tool: &'static str,
+        arguments: &str,
+    ) -> Result<Reply, Failure> {
+        let client = self.client(mode, able).await?;
+        let (id, name) = (client.next_id(), HeaderValue::from_static(tool));
+        let params = format!(r#""name":"{tool}","arguments":{{{arguments}}}"#);
+        client.start(id, "tools/call", Some(&name), &params).await
     }
 
     async fn client(&mut self, mode: Mode, able: &'static str) -> Result<&mut Client, Failure> {
@@ -353,15 +368,39 @@ impl One {
 async fn hold_at(
     mut reply: Reply,
     sign: &str,
-    tally: &Arc<Tally>,
-    held: &mut Vec<Holding>,
+    tally: &Tally,
+    held: &mut Vec<Arc<()>>,
 ) -> Result<(), Failure> {
     while let Some(event) = reply.next().await? {
         if event.data.contains(sign) {
-            held.push(tally.hold(1));
+            held.push(tally.hold());
         } else if event.data.contains("rror") {
-            tally.refused(0, &event.data);
+            // The client stays.
+            tally.refused(&Failure::Wrong(event.data));
         }
     }
     Ok(())
+}
+
+fn text(value: &HeaderValue) -> &str {
+    value.to_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Failure, Tally};
+
+    #[test]
+    fn refusals_are_counted_by_status_and_code() {
+        let tally = Tally::default();
+        for (status, body) in [(429, r#"{"error":{"code":50300}}"#), (503, "")] {
+            tally.refused(&Failure::Status {
+                status,
+                retry_after_s: None,
+                body: body.to_owned(),
+            });
+        }
+        tally.refused(&Failure::Wrong(r#"{"code":-32800}"#.to_owned()));
+        assert_eq!(tally.refusals(), "-32800 × 1, 429 50300 × 1, 503 × 1");
+    }
 }

@@ -1,6 +1,9 @@
+use std::fmt;
+
 use clap::ValueEnum;
 
-use crate::servers::cluster::member::Role;
+use super::hostile::LONG_URI;
+use crate::servers::cluster::member::Role::{self, Edge, Session, Worker};
 
 /// An item of the table of shares, and how it is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -41,66 +44,74 @@ pub(crate) enum Item {
     IdleConnections,
 }
 
+/// How to measure how much of an item is in use.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Gauge {
-    /// The hostile tenant counts what it holds.
-    Own,
-    /// A metric of a role's processes, including the good tenant's share.
-    Metric(Role, &'static str),
+    /// The hostile tenant counts what it holds, in units of this size.
+    Own(usize),
+    /// A metric of the role's processes, including the good tenant's share.
+    Metric(&'static str),
     /// The workers' queues, as an edge sees them.
     Queued,
 }
 
 impl Item {
-    pub(super) fn name(self) -> String {
-        let value = self.to_possible_value();
-        value
-            .map(|value| value.get_name().to_owned())
-            .unwrap_or_default()
-    }
-
-    /// Returns the settings whose product limits the resource in each process.
-    pub(super) fn limits(self) -> &'static [&'static str] {
+    /// Returns the role whose processes hold the item, the settings whose product limits it in each of them, and its
+    /// gauge.
+    pub(super) fn share(self) -> (Role, &'static [&'static str], Gauge) {
+        use Gauge::{Metric, Own, Queued};
         match self {
+            Self::Requests => (Edge, &["limits.requests_per_principal"], Own(1)),
             // A request counts until its answer ends, also if it is streamed.
-            Self::Requests | Self::UnreadStreams => &["limits.requests_per_principal"],
-            Self::RequestBytes => &["limits.bodies_in_flight_bytes_per_principal"],
-            Self::Places => &["pools.demo.concurrency_per_principal"],
-            Self::Queue => &["pools.demo.queue"],
-            Self::AnswerBytes | Self::UnreadWebsockets => {
-                &["limits.answers_waiting_bytes_per_principal"]
+            Self::UnreadStreams => {
+                let gauge = Metric("shoal_stream_open");
+                (Edge, &["limits.requests_per_principal"], gauge)
             }
-            Self::Streams | Self::Websockets | Self::Listen => &["limits.streams_per_principal"],
-            Self::Sessions | Self::Tasks => &["limits.sessions_per_principal"],
-            Self::StoredBytes => &["limits.stored_bytes_per_principal"],
+            Self::RequestBytes => {
+                let gauge = Metric("shoal_http_bodies_size_bytes");
+                (
+                    Edge,
+                    &["limits.bodies_in_flight_bytes_per_principal"],
+                    gauge,
+                )
+            }
+            Self::AnswerBytes | Self::UnreadWebsockets => {
+                let gauge = Metric("shoal_http_answers_size_bytes");
+                (Edge, &["limits.answers_waiting_bytes_per_principal"], gauge)
+            }
+            Self::Streams | Self::Websockets | Self::Listen => {
+                (Edge, &["limits.streams_per_principal"], Own(1))
+            }
+            Self::IdleConnections => (Edge, &["limits.connections"], Own(1)),
+            Self::Places => {
+                let gauge = Metric("shoal_worker_running");
+                (Worker, &["pools.demo.concurrency_per_principal"], gauge)
+            }
+            Self::Queue => (Worker, &["pools.demo.queue"], Queued),
             // In either era, a call of an rmcp tool that asks waits at its worker.
-            Self::Questions | Self::WaitingCalls => &["pools.demo.asking_per_principal"],
-            Self::Subscriptions => &[
-                "limits.sessions_per_principal",
-                "limits.subscriptions_per_session",
-            ],
-            Self::IdleConnections => &["limits.connections"],
-        }
-    }
-
-    pub(super) fn of(self) -> Role {
-        match self {
-            Self::Places | Self::Queue | Self::Questions | Self::WaitingCalls => Role::Worker,
-            Self::Sessions | Self::Tasks | Self::StoredBytes | Self::Subscriptions => Role::Session,
-            _ => Role::Edge,
-        }
-    }
-
-    pub(super) fn gauge(self) -> Gauge {
-        match self {
-            Self::Places => Gauge::Metric(Role::Worker, "shoal_worker_running"),
-            Self::Queue => Gauge::Queued,
-            Self::UnreadStreams => Gauge::Metric(Role::Edge, "shoal_stream_open"),
-            Self::RequestBytes => Gauge::Metric(Role::Edge, "shoal_http_bodies_size_bytes"),
-            Self::AnswerBytes | Self::UnreadWebsockets => {
-                Gauge::Metric(Role::Edge, "shoal_http_answers_size_bytes")
+            Self::Questions | Self::WaitingCalls => {
+                (Worker, &["pools.demo.asking_per_principal"], Own(1))
             }
-            _ => Gauge::Own,
+            Self::Sessions | Self::Tasks => (Session, &["limits.sessions_per_principal"], Own(1)),
+            Self::StoredBytes => (
+                Session,
+                &["limits.stored_bytes_per_principal"],
+                Own(LONG_URI),
+            ),
+            Self::Subscriptions => {
+                let limits = &[
+                    "limits.sessions_per_principal",
+                    "limits.subscriptions_per_session",
+                ];
+                (Session, limits, Own(1))
+            }
         }
+    }
+}
+
+impl fmt::Display for Item {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.to_possible_value();
+        out.write_str(value.as_ref().map_or("", |value| value.get_name()))
     }
 }
