@@ -60,7 +60,7 @@ pub(crate) enum Command {
     Idle(Idle),
     /// Hold a share of the streams of `idle`, which starts one or more such processes.
     #[command(hide = true)]
-    IdleCrowd(IdleCrowd),
+    IdleCrowd(crate::idle::Wanted),
 }
 
 #[derive(Debug, Args)]
@@ -208,32 +208,14 @@ pub(crate) struct Idle {
     pub(crate) keep_alive: Duration,
     /// Process of the server as NAME=PID, to measure its memory; may be repeated. Processes whose names differ only in
     /// a number (`edge-1`, `edge-2`) share the streams.
-    #[arg(long = "pid")]
-    pub(crate) pids: Vec<crate::idle::NamedProcess>,
+    #[arg(long = "pid", value_parser = crate::memory::named)]
+    pub(crate) pids: Vec<(String, u32)>,
     /// HOST:PORT of the server's Redis, to measure its memory.
     #[arg(long)]
     pub(crate) redis: Option<String>,
     /// File for the result as JSON.
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct IdleCrowd {
-    #[arg(long = "url", required = true)]
-    pub(crate) urls: Vec<String>,
-    #[arg(long, value_enum)]
-    pub(crate) mode: Mode,
-    /// Open only sessions, without streams.
-    #[arg(long)]
-    pub(crate) bare: bool,
-    /// Number of streams before this share.
-    #[arg(long)]
-    pub(crate) first: usize,
-    #[arg(long)]
-    pub(crate) count: usize,
-    #[arg(long, value_parser = duration)]
-    pub(crate) keep_alive: Duration,
 }
 
 /// Parses `250ms`, `10s`, `5m` or `1h`.

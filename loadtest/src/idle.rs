@@ -1,49 +1,50 @@
 //! All idle streams must survive while other clients call.
 
-pub(crate) mod crowd;
-mod memory;
-mod processes;
-mod result;
-mod server;
-mod source;
-mod summary;
-mod verdict;
+mod crowd;
+pub(crate) mod member;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
-pub(crate) use memory::NamedProcess;
-
+pub(crate) use self::crowd::Wanted;
+use self::crowd::{Crowd, SHARE};
 use crate::cli;
 use crate::findings::Findings;
 use crate::mcp::Mode;
+use crate::memory::{Memory, Reading, Samples};
 use crate::outcome::Outcome;
 use crate::scenario::{Finished, Scenario};
+use crate::servers::cluster::member::Role;
+use crate::servers::cluster::redis::Redis;
+use crate::servers::cluster::{Cluster, Shape};
+use crate::servers::spawned::{Environment, Spawned};
 use crate::steady::{Conduct, Steady};
 use crate::target::Target;
 use crate::times;
-use memory::Reading;
-use processes::{Crowd, Wanted};
-use result::{BareResult, Called, Measured, Sample};
-use server::Server;
-use summary::Summary;
 
 /// These streams come and go first, so that the result excludes one-time allocations.
 const WARM_UP: usize = 200;
-const WARM_UP_SETTLE: Duration = Duration::from_secs(2);
+const WARM_UP_TIME: Duration = Duration::from_secs(2);
 const FLOOR_SETTLE: Duration = Duration::from_secs(3);
-const READY_WITHIN: Duration = Duration::from_secs(30);
-const READY_EVERY: Duration = Duration::from_millis(500);
-const WARM_UP_CALLS: Duration = Duration::from_secs(2);
-const WARM_UP_RATE: u32 = 200;
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
-const SAY_EVERY: usize = 10;
+const SAY_EVERY: u64 = 10;
 /// Open files besides the connections.
 const OTHER_FILES: u64 = 200;
+const EDGES: usize = 2;
+
+/// Bare axum's memory per stream with hyper's default buffers. A higher measured floor replaces
+/// this limit.
+const EDGE_KIB: f64 = 18.6;
+const SESSION_KIB: f64 = 1.5;
+const REDIS_KIB: f64 = 1.0;
+/// Up to this much, a session counts as costing nothing.
+const NOTHING_KIB: f64 = 0.1;
+/// With fewer streams, the allocator's pages dominate.
+const ENOUGH: usize = 2_000;
 
 impl Scenario for cli::Idle {
     fn json(&self) -> Option<&Path> {
@@ -66,218 +67,311 @@ impl Scenario for cli::Idle {
         // Raises the limit before servers start, because they inherit it.
         crate::files::raise_limit((self.streams + self.callers) as u64 + OTHER_FILES)
             .context("could not read the limit of open files")?;
-        run(self).await
+        let mut outcome = begin(self);
+        let floor = match self.floor && self.streams > 0 {
+            true => Some(floor(self).await?),
+            false => None,
+        };
+        if let Some(floor) = floor {
+            outcome.plain("floor: resident memory a stream", floor, "KiB");
+        }
+        let server = Server::start(self)?;
+        warm_up(&server, self).await?;
+        let began = Instant::now();
+        let grown = Grown::open(&server, &server.streams(self), self.settle).await?;
+        let open = grown.crowd.now().open;
+        outcome.higher("streams open when settled", open as f64, "");
+        for (when, reading) in [("before", &grown.before), ("settled", &grown.settled)] {
+            for (name, kib) in reading {
+                outcome.lower(format!("{name} {when}"), *kib, "KiB");
+            }
+        }
+        if self.streams > 0 {
+            judge_streams(&mut outcome, &grown, floor);
+        }
+        hold(self, &server, &grown.crowd, began, &mut outcome).await?;
+        let bare = Wanted {
+            bare: true,
+            first: self.streams,
+            count: self.bare_sessions,
+            ..server.streams(self)
+        };
+        let mut seen = crowd::Seen::default();
+        if bare.count > 0 {
+            let grown = Grown::open(&server, &bare, self.settle).await?;
+            judge_bare(&mut outcome, &grown);
+            seen = grown.crowd.close().await?;
+        }
+        let seen = grown.crowd.close().await?.add(seen);
+        outcome.seconds = began.elapsed().as_secs_f64();
+        let example = seen.example.as_deref().unwrap_or("no keep-alive in time");
+        let what = "streams or sessions that could not be opened";
+        outcome.violation(what, seen.refused, example);
+        outcome.violation("streams that were dropped", seen.dropped, example);
+        outcome.violation("keep-alives missed", seen.missed, example);
+        Ok(outcome)
     }
 }
 
-async fn run(arguments: &cli::Idle) -> anyhow::Result<Outcome> {
-    let mut outcome = result::begin(arguments);
-    let floor = match arguments.floor && arguments.streams > 0 {
-        true => Some(floor(arguments).await?),
-        false => None,
+fn begin(arguments: &cli::Idle) -> Outcome {
+    let nodes = arguments.session_nodes;
+    let whom = match &arguments.shoal {
+        Some(_) if arguments.cluster => format!("Shoal with two edges and {nodes} session nodes"),
+        Some(_) => "Shoal in one process".to_owned(),
+        None => arguments.urls.join(", "),
     };
-    let server = match &arguments.shoal {
-        Some(program) if arguments.cluster => Server::cluster(program, arguments.session_nodes)?,
-        Some(program) => Server::shoal(program)?,
-        None => Server::elsewhere(
-            arguments.urls.clone(),
-            arguments.pids.clone(),
-            arguments.redis.clone(),
-        ),
-    };
-    warm_up(&server, arguments).await?;
-    let before = server.memory()?;
-    let began = Instant::now();
-
-    let crowd = Crowd::open(&streams(&server, arguments)).await?;
-    let opened = server.memory()?;
-    settle(arguments.settle).await;
-    let settled = server.memory()?;
-    let open = crowd.now().0;
-    let held = hold(&server, &crowd, arguments, began).await?;
-    let end = server.memory()?;
-
-    let bare = bare(&server, arguments).await?;
-    let summary = crowd.close().await?;
-    Measured {
-        floor_kib: floor,
-        before,
-        opened,
-        settled,
-        end,
-        open,
-        summary,
-        calls: held.calls,
-        samples: held.samples,
-        seconds: began.elapsed().as_secs_f64(),
-        bare,
-    }
-    .write(&mut outcome, arguments, &server);
-    Ok(outcome)
+    let era = arguments.mode.name();
+    let title = format!("{} idle {era} streams of {whom}", arguments.streams);
+    let mut outcome = Outcome::begin("idle", title);
+    outcome.parameters(&[
+        ("mode", &era),
+        ("streams", &arguments.streams),
+        ("bare-sessions", &arguments.bare_sessions),
+        ("settle", &format!("{:?}", arguments.settle)),
+        ("hold", &format!("{:?}", arguments.hold)),
+        ("rate", &arguments.rate),
+        ("callers", &arguments.callers),
+        ("keep-alive", &format!("{:?}", arguments.keep_alive)),
+    ]);
+    outcome
 }
 
-fn streams(server: &Server, arguments: &cli::Idle) -> Wanted {
-    Wanted {
-        urls: server.urls.clone(),
-        mode: arguments.mode,
-        bare: false,
-        first: 0,
-        count: arguments.streams,
-        keep_alive: arguments.keep_alive,
+struct Server {
+    urls: Vec<String>,
+    memory: Memory,
+    _processes: Vec<(String, Spawned)>,
+    _cluster: Option<Cluster>,
+}
+
+impl Server {
+    fn start(arguments: &cli::Idle) -> anyhow::Result<Self> {
+        match &arguments.shoal {
+            None => Ok(Self {
+                urls: arguments.urls.clone(),
+                memory: Memory {
+                    processes: arguments.pids.clone(),
+                    redis: arguments.redis.clone().map(Redis),
+                },
+                _processes: Vec::new(),
+                _cluster: None,
+            }),
+            Some(shoal) if arguments.cluster => {
+                let shape = Shape {
+                    edges: EDGES,
+                    sessions: arguments.session_nodes,
+                    ..Shape::smallest(&Environment::new())
+                };
+                let cluster = Cluster::start_as(shoal, None, &shape)?;
+                let edges = cluster.of(Role::Edge);
+                Ok(Self {
+                    urls: edges.map(|edge| edge.url.clone()).collect(),
+                    memory: Memory::of(&cluster),
+                    _processes: Vec::new(),
+                    _cluster: Some(cluster),
+                })
+            }
+            Some(shoal) => {
+                let process = Spawned::shoal(shoal, None, &Environment::new())?;
+                Ok(Self::of(vec![("shoal".to_owned(), process)]))
+            }
+        }
+    }
+
+    fn of(processes: Vec<(String, Spawned)>) -> Self {
+        let named = processes
+            .iter()
+            .map(|(name, one)| (name.clone(), one.pid()));
+        Self {
+            urls: processes.iter().map(|(_, one)| one.url.clone()).collect(),
+            memory: Memory {
+                processes: named.collect(),
+                redis: None,
+            },
+            _processes: processes,
+            _cluster: None,
+        }
+    }
+
+    fn streams(&self, arguments: &cli::Idle) -> Wanted {
+        Wanted {
+            urls: self.urls.clone(),
+            mode: arguments.mode,
+            bare: false,
+            first: 0,
+            count: arguments.streams,
+            keep_alive: arguments.keep_alive,
+        }
+    }
+}
+
+/// A crowd, and the memory before it came and when it had settled.
+struct Grown {
+    crowd: Crowd,
+    before: Reading,
+    settled: Reading,
+}
+
+impl Grown {
+    async fn open(server: &Server, wanted: &Wanted, settle: Duration) -> anyhow::Result<Self> {
+        let before = server.memory.read()?;
+        let crowd = Crowd::open(wanted).await?;
+        crate::progress(&format!("settling for {settle:?}"));
+        sleep(settle).await;
+        Ok(Self {
+            crowd,
+            before,
+            settled: server.memory.read()?,
+        })
+    }
+
+    /// Returns the KiB for each of the crowd. Processes whose names differ only in a number count together.
+    fn kib_each(&self) -> Vec<(String, f64)> {
+        let mut kinds = Vec::<(String, f64)>::new();
+        for (name, kib) in &self.settled {
+            let each = (kib - self.before[name]) / self.crowd.now().open.max(1) as f64;
+            let kind = kind(name);
+            match kinds.iter_mut().find(|(known, _)| *known == kind) {
+                Some((_, sum)) => *sum += each,
+                None => kinds.push((kind, each)),
+            }
+        }
+        kinds
+    }
+}
+
+/// `edge: resident memory` for `edge-2: resident memory`.
+fn kind(name: &str) -> String {
+    let (process, what) = name.split_once(": ").unwrap_or((name, ""));
+    let kind = match process.rsplit_once('-') {
+        Some((kind, number)) if number.parse::<u32>().is_ok() => kind,
+        _ => process,
+    };
+    format!("{kind}: {what}")
+}
+
+fn judge_streams(outcome: &mut Outcome, grown: &Grown, floor: Option<f64>) {
+    let edge = floor.map_or(EDGE_KIB, |floor| floor.max(EDGE_KIB));
+    let floor = floor.map_or(String::new(), |floor| format!(", floor {floor:.1} KiB"));
+    for (kind, kib) in grown.kib_each() {
+        outcome.lower(format!("{kind} a stream"), kib, "KiB");
+        let kind = kind.trim_end_matches(": resident memory");
+        let (most, of_what) = match kind {
+            "session" => (SESSION_KIB, "a session node"),
+            "edge" => (edge, "an edge"),
+            "worker" | "redis" | "redis: used memory" => continue,
+            _ => (edge + SESSION_KIB, "an edge and a session node together"),
+        };
+        let what = format!("{kind} {kib:.2} KiB a stream: {of_what} at most {most:.1} KiB{floor}");
+        let enough = grown.crowd.now().open >= ENOUGH;
+        outcome.verdict(what, enough.then_some(kib <= most));
+    }
+}
+
+fn judge_bare(outcome: &mut Outcome, grown: &Grown) {
+    for (kind, kib) in grown.kib_each() {
+        outcome.lower(format!("{kind} a session without a stream"), kib, "KiB");
+        let (most, name) = match kind.as_str() {
+            "session: resident memory" => (NOTHING_KIB, "nothing"),
+            "redis: used memory" => (REDIS_KIB, "at most 1 KiB"),
+            _ => continue,
+        };
+        let what = format!("{kind} {kib:.2} KiB a session without a stream: {name}");
+        let enough = grown.crowd.now().open >= ENOUGH;
+        outcome.verdict(what, enough.then_some(kib <= most));
     }
 }
 
 async fn floor(arguments: &cli::Idle) -> anyhow::Result<f64> {
     crate::progress("the floor first");
-    let server = Server::floor(arguments.streams)?;
+    let mut processes = Vec::new();
+    for number in 1..=arguments.streams.div_ceil(SHARE) {
+        let process = Spawned::own(&["serve-floor"], None)?;
+        processes.push((format!("floor-{number}"), process));
+    }
+    let server = Server::of(processes);
     let wanted = Wanted {
         // The floor supports only the GET stream.
         mode: Mode::Legacy,
-        ..streams(&server, arguments)
+        ..server.streams(arguments)
     };
+    come_and_go(&wanted).await?;
+    sleep(FLOOR_SETTLE).await;
+    let grown = Grown::open(&server, &wanted, FLOOR_SETTLE).await?;
+    let kib = grown.kib_each();
+    ensure!(
+        grown.crowd.close().await?.open > 0,
+        "the floor holds no stream"
+    );
+    Ok(kib[0].1)
+}
+
+async fn come_and_go(wanted: &Wanted) -> anyhow::Result<()> {
     let few = Wanted {
         count: WARM_UP.min(wanted.count),
         ..wanted.clone()
     };
-    come_and_go(&few).await?;
-    tokio::time::sleep(FLOOR_SETTLE).await;
-    let before = server.memory()?;
-    let crowd = Crowd::open(&wanted).await?;
-    tokio::time::sleep(FLOOR_SETTLE).await;
-    let grown = server
-        .memory()?
-        .grown_kib(&before, "floor", &server.processes);
-    let open = crowd.now().0;
-    crowd.close().await?;
-    ensure!(open > 0, "the floor holds no stream");
-    Ok(grown / open as f64)
-}
-
-async fn come_and_go(wanted: &Wanted) -> anyhow::Result<()> {
-    let summary = Crowd::open(wanted).await?.close().await?;
-    let failed = summary.failed();
-    let example = summary.example.unwrap_or_default();
-    ensure!(
-        failed == 0,
-        "{failed} of {} were lost: {example}",
-        wanted.count
-    );
+    let seen = Crowd::open(&few).await?.close().await?;
+    let (lost, example) = (seen.lost(), seen.example.unwrap_or_default());
+    ensure!(lost == 0, "{lost} of {} were lost: {example}", few.count);
     Ok(())
 }
 
 async fn warm_up(server: &Server, arguments: &cli::Idle) -> anyhow::Result<()> {
     crate::progress("warming up");
     let few = Wanted {
-        count: WARM_UP.min(arguments.streams.max(arguments.bare_sessions)),
+        count: arguments.streams.max(arguments.bare_sessions),
         bare: arguments.streams == 0,
-        ..streams(server, arguments)
+        ..server.streams(arguments)
     };
-    let deadline = Instant::now() + READY_WITHIN;
-    while let Err(error) = come_and_go(&few).await {
-        if Instant::now() > deadline {
-            return Err(error.context("streams fail before anything is measured"));
-        }
-        tokio::time::sleep(READY_EVERY).await;
-    }
-    if arguments.rate > 0 {
-        let rate = arguments.rate.min(WARM_UP_RATE);
-        let (calls, findings) = calls(server, arguments, rate).await?;
-        tokio::time::sleep(WARM_UP_CALLS).await;
-        calls.stop().await;
-        if let Some(found) = findings.violations().first() {
-            anyhow::bail!("calls fail before anything is measured: {}", found.example);
-        }
-    }
-    tokio::time::sleep(WARM_UP_SETTLE).await;
+    let came = come_and_go(&few).await;
+    came.context("streams fail before anything is measured")?;
+    sleep(WARM_UP_TIME).await;
     Ok(())
 }
 
-async fn settle(time: Duration) {
-    crate::progress(&format!("settling for {time:?}"));
-    tokio::time::sleep(time).await;
-}
-
-async fn calls(
-    server: &Server,
-    arguments: &cli::Idle,
-    rate: u32,
-) -> anyhow::Result<(Steady, Arc<Findings>)> {
-    let targets = Target::resolve_all(&server.urls).await?;
-    let findings = Arc::<Findings>::default();
-    let (count, conduct) = (arguments.callers, Conduct::Echo(arguments.mode));
-    let calls = Steady::start(count, f64::from(rate), &targets, conduct, &findings).await?;
-    Ok((calls, findings))
-}
-
-struct Held {
-    calls: Option<Called>,
-    samples: Vec<Sample>,
-}
-
+/// Holds the streams while other clients call.
 async fn hold(
+    arguments: &cli::Idle,
     server: &Server,
     crowd: &Crowd,
-    arguments: &cli::Idle,
     began: Instant,
-) -> anyhow::Result<Held> {
-    let calls = match arguments.rate {
-        0 => None,
-        rate => Some(calls(server, arguments, rate).await?),
+    outcome: &mut Outcome,
+) -> anyhow::Result<()> {
+    let findings = Arc::<Findings>::default();
+    let targets = Target::resolve_all(&server.urls).await?;
+    let conduct = Conduct::Echo(arguments.mode);
+    let count = if arguments.rate > 0 {
+        arguments.callers
+    } else {
+        0
     };
+    let rate = f64::from(arguments.rate.max(1));
+    let calls = Steady::start(count, rate, &targets, conduct, &findings).await?;
     let end = Instant::now() + arguments.hold;
-    let mut samples = Vec::new();
+    let (mut memory, mut streams) = (Samples::default(), Vec::new());
     loop {
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
             break;
         }
-        tokio::time::sleep(left.min(SAMPLE_EVERY)).await;
-        let (open, lost) = crowd.now();
-        if samples.len() % SAY_EVERY == 0 {
-            let left = end.saturating_duration_since(Instant::now()).as_secs();
+        sleep(left.min(SAMPLE_EVERY)).await;
+        let (seen, seconds) = (crowd.now(), began.elapsed().as_secs_f64());
+        if (streams.len() as u64).is_multiple_of(SAY_EVERY) {
+            let (open, lost, left) = (seen.open, seen.lost(), left.as_secs());
             crate::progress(&format!(
                 "holding: {open} streams, {lost} lost, {left} s to go"
             ));
         }
-        samples.push(Sample {
-            seconds: began.elapsed().as_secs_f64(),
-            open,
-            memory: server.memory()?,
-        });
+        streams.push((seconds, seen.open as f64));
+        memory.add(seconds, server.memory.read()?);
     }
-    let calls = match calls {
-        Some((calls, findings)) => {
-            let done = calls.stop().await;
-            Some(Called {
-                latency: times::of(done.iter().map(|done| done.latency())),
-                violations: findings.violations(),
-            })
-        }
-        None => None,
-    };
-    Ok(Held { calls, samples })
-}
-
-async fn bare(server: &Server, arguments: &cli::Idle) -> anyhow::Result<Option<BareResult>> {
-    if arguments.bare_sessions == 0 {
-        return Ok(None);
-    }
-    let wanted = Wanted {
-        bare: true,
-        first: arguments.streams,
-        count: arguments.bare_sessions,
-        ..streams(server, arguments)
-    };
-    let before: Reading = server.memory()?;
-    let crowd = Crowd::open(&wanted).await?;
-    settle(arguments.settle).await;
-    let after = server.memory()?;
-    let open = crowd.now().0;
-    let summary: Summary = crowd.close().await?;
-    Ok(Some(BareResult {
-        before,
-        after,
-        open,
-        summary,
-    }))
+    outcome.series("open streams", "", streams);
+    memory.write("KiB", outcome);
+    let done = calls.stop().await;
+    let latency = times::of(done.iter().map(|done| done.latency()));
+    let rate = latency.len() as f64 / arguments.hold.as_secs_f64();
+    outcome.higher("calls answered rightly", rate, "1/s");
+    outcome.latency("echo calls meanwhile, from when each was due", &latency);
+    outcome.violations.extend(findings.violations());
+    Ok(())
 }

@@ -15,6 +15,7 @@ mod idle;
 mod listeners;
 mod load;
 mod mcp;
+mod memory;
 mod model;
 mod outcome;
 mod overload;
@@ -68,7 +69,7 @@ fn perform(command: Command) -> anyhow::Result<bool> {
         Command::Payload(scenario) => execute(&scenario),
         Command::Soak(scenario) => execute(&scenario),
         Command::Idle(scenario) => execute(&scenario),
-        Command::IdleCrowd(arguments) => idle::crowd::execute(&arguments),
+        Command::IdleCrowd(arguments) => idle::member::execute(&arguments),
         Command::Table(arguments) => table::execute(&arguments),
         Command::Telemetry(arguments) => features::telemetry(&arguments),
         Command::Features(arguments) => features::execute(&arguments),

@@ -1,24 +1,27 @@
 mod churn;
-mod samples;
 mod slope;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use clap::Args;
 use tokio::time::{Instant, interval_at, sleep};
 
+use self::churn::Churn;
+use self::slope::Slope;
 use crate::cli::duration;
 use crate::findings::Findings;
+use crate::memory::{Memory, RESIDENT, Reading, Samples};
 use crate::outcome::Outcome;
 use crate::process;
 use crate::scenario::{Finished, Scenario, Subject};
+use crate::servers::cluster::member::Role;
 use crate::servers::cluster::{Cluster, Shape};
-use churn::{Churn, Counts};
-use samples::{Held, Samples};
+
+/// Marks Redis keys that belong to the processes themselves.
+const OF_NODES: &str = "{nodes}";
 
 const EXPIRY_PATIENCE: Duration = Duration::from_secs(60);
 
@@ -69,35 +72,26 @@ impl Scenario for Soak {
         crate::progress(&format!("seed {seed}"));
         let cluster = Cluster::start_as(&shoal, None, &self.shape())?;
 
-        let (counts, findings) = (Arc::<Counts>::default(), Arc::<Findings>::default());
-        let churn = Churn {
-            targets: cluster.targets().await?.into(),
-            rate: self.rate,
-            seed,
-            counts: Arc::clone(&counts),
-            findings: Arc::clone(&findings),
-        };
+        let churn = Arc::new(Churn::new(cluster.targets().await?, seed));
+        let memory = Memory::of(&cluster);
         let cpu_before = process::measure(&cluster.pids())?.cpu;
         let began = Instant::now();
-        let mut running = tokio::spawn(churn.run(began + self.duration));
-        let mut samples = Samples::default();
+        let running = Arc::clone(&churn).run(self.rate, self.duration);
+        let mut running = tokio::spawn(running);
+        let (mut resident, mut others) = (Samples::default(), Samples::default());
         let mut readings = interval_at(began + self.every, self.every);
         loop {
             tokio::select! {
                 ended = &mut running => break ended?,
                 _ = readings.tick() => {
                     // Reading blocks this thread's clients for some milliseconds.
-                    let held = samples.take(&cluster, began.elapsed().as_secs_f64())?;
+                    let (seconds, held) = (began.elapsed().as_secs_f64(), held(&cluster)?);
+                    let (opened, found) = (count(&churn.counts, churn::OPENED), churn.findings.count());
                     crate::progress(&format!(
-                        "{:.0} s: {} sessions opened, {} held, {} streams, {} keys, {:.1} MiB, {} findings",
-                        began.elapsed().as_secs_f64(),
-                        counts.sessions.load(Ordering::Relaxed),
-                        held.sessions,
-                        held.streams,
-                        held.keys,
-                        samples.latest_mib(),
-                        findings.count()
+                        "{seconds:.0} s: {opened} sessions opened, held {held:?}, {found} findings"
                     ));
+                    resident.add(seconds, memory.read()?);
+                    others.add(seconds, held);
                 }
             }
         }
@@ -105,10 +99,16 @@ impl Scenario for Soak {
         let cpu = process::measure(&cluster.pids())?
             .cpu
             .saturating_sub(cpu_before);
-        figures(&mut outcome, &counts, cpu);
-        samples.conclude(&mut outcome);
+        figures(&mut outcome, &churn.counts, cpu);
+        for (name, points) in &resident.0 {
+            if let Some(process) = name.strip_suffix(RESIDENT) {
+                judge(&mut outcome, process, points);
+            }
+        }
+        resident.write("KiB", &mut outcome);
+        others.write("", &mut outcome);
         self.expire(&mut outcome, &cluster).await?;
-        outcome.violations = findings.violations();
+        outcome.violations = churn.findings.violations();
         Ok(outcome)
     }
 }
@@ -164,45 +164,77 @@ impl Soak {
     async fn expire(&self, outcome: &mut Outcome, cluster: &Cluster) -> anyhow::Result<()> {
         let left = Instant::now();
         let patience = self.idle * 2 + EXPIRY_PATIENCE;
-        let mut held = Held::read(cluster)?;
-        while !held.is_nothing() && left.elapsed() < patience {
+        let mut remains = held(cluster)?;
+        while remains.values().any(|count| *count > 0.0) && left.elapsed() < patience {
             sleep(Duration::from_secs(1)).await;
-            held = Held::read(cluster)?;
-            crate::progress(&format!("everybody has left: {held:?}"));
+            remains = held(cluster)?;
+            crate::progress(&format!("everybody has left: {remains:?}"));
         }
         let seconds = left.elapsed().as_secs_f64();
         outcome.lower("until everything was gone", seconds, "s");
-        for (what, value) in [
-            ("keys in Redis after expiry", held.keys as u64),
-            ("sessions on the nodes", held.sessions),
-            ("open streams", held.streams),
-            ("running calls", held.calls),
-        ] {
-            let what = format!("{what} {value}, {seconds:.0} s after the last client: 0");
-            outcome.verdict(what, value == 0);
+        for (what, count) in remains {
+            let text = format!("{what} {count}, {seconds:.0} s after the last client: 0");
+            outcome.verdict(text, count == 0.0);
         }
         Ok(())
     }
 }
 
-fn figures(outcome: &mut Outcome, counts: &Counts, cpu: Duration) {
-    let count = |of: &AtomicU64| of.load(Ordering::Relaxed) as f64;
-    for (name, value) in [
-        ("sessions opened", &counts.sessions),
-        ("requests and streams after that", &counts.requests),
-        ("streams opened and dropped", &counts.streams),
-        ("sessions ended by DELETE", &counts.deleted),
-        ("sessions left to expire", &counts.abandoned),
-        ("clients refused for a while (429, 503)", &counts.refused),
-        (
-            "clients not started: too many were busy",
-            &counts.not_started,
+/// Counts what the cluster holds for clients.
+fn held(cluster: &Cluster) -> anyhow::Result<Reading> {
+    let keys = cluster.redis.keys("*")?;
+    let keys = keys.iter().filter(|key| !key.contains(OF_NODES)).count();
+    let mut held = Reading::from([("keys in Redis".to_owned(), keys as f64)]);
+    let counts = [
+        (Role::Session, "sessions on the nodes", "/sessions/live"),
+        (Role::Session, "sessions on the nodes", "/sessions/passive"),
+        (Role::Session, "open streams", "/sessions/streams"),
+        (Role::Session, "running calls", "/sessions/in_flight"),
+        (Role::Edge, "open streams", "/edge/streams"),
+    ];
+    for member in &cluster.members {
+        let status = member.status()?;
+        for (_, what, gauge) in counts.iter().filter(|(role, ..)| *role == member.role) {
+            let count = status.pointer(gauge).and_then(serde_json::Value::as_f64);
+            let count = count.with_context(|| format!("{} lacks {gauge}", member.name))?;
+            *held.entry((*what).to_owned()).or_default() += count;
+        }
+    }
+    Ok(held)
+}
+
+fn judge(outcome: &mut Outcome, process: &str, points: &[(f64, f64)]) {
+    let last = points.last().map_or(0.0, |point| point.1);
+    let name = format!("{process}: resident memory at the end");
+    outcome.lower(name, last, "KiB");
+    let asked = "of the last two thirds, indistinguishable from 0 or falling";
+    let Some(slope) = Slope::settled(points) else {
+        let what = format!("{process}: slope of memory {asked}: too few readings");
+        return outcome.verdict(what, None);
+    };
+    let [median, low, high] = [slope.median, slope.low, slope.high].map(|slope| slope * 3_600.0);
+    outcome.lower(format!("{process}: slope of memory"), median, "KiB/h");
+    outcome.verdict(
+        format!(
+            "{process}: slope of memory {median:+.0} KiB/h (95 %: {low:+.0} to {high:+.0}) {asked}"
         ),
-    ] {
-        outcome.plain(name, count(value), "");
+        !slope.grows(),
+    );
+}
+
+fn count(counts: &Findings, what: &str) -> u64 {
+    let counts = counts.violations();
+    let found = counts.iter().find(|one| one.what == what);
+    found.map_or(0, |one| one.count)
+}
+
+fn figures(outcome: &mut Outcome, counts: &Findings, cpu: Duration) {
+    for one in counts.violations() {
+        outcome.plain(one.what, one.count as f64, "");
     }
     let cores = cpu.as_secs_f64() / outcome.seconds;
     outcome.lower("cores used by all processes", cores, "");
-    let per_session = cpu.as_secs_f64() * 1e6 / count(&counts.sessions).max(1.0);
+    let sessions = count(counts, churn::OPENED).max(1) as f64;
+    let per_session = cpu.as_secs_f64() * 1e6 / sessions;
     outcome.lower("CPU time a session's life", per_session, "µs");
 }

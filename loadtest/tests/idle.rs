@@ -20,7 +20,7 @@ fn good(ran: &Output, outcome: &Value) {
     assert!(ran.status.success(), "{outcome:#}");
     assert_eq!(outcome["violations"].as_array().unwrap().len(), 0);
     assert!(figure(outcome, "calls answered rightly") > 0.0);
-    let calls = &outcome["latencies"][2];
+    let calls = &outcome["latencies"][0];
     assert!(
         calls["quantiles_us"][2][1].as_f64().unwrap() > 0.0,
         "{calls:#}"
@@ -136,7 +136,7 @@ fn a_cluster_of_shoal_holds_a_crowd_beside_bare_sessions() {
     // Redis' own connections hide the memory of so few sessions.
     figure(&outcome, "redis: used memory a session without a stream");
     assert!(
-        outcome["verdicts"].as_array().unwrap().len() >= 5,
+        outcome["verdicts"].as_array().unwrap().len() >= 4,
         "{outcome:#}"
     );
 }

@@ -1,157 +1,159 @@
-//! One process of the crowd holds its streams until standard input ends, and reports in lines of JSON.
+//! Idle streams in one or more processes, because a process may open too few files for all of them.
 
-use std::io::Read as _;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
 
-use anyhow::Context;
-use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinSet;
+use anyhow::{Context, ensure};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
 
-use super::source;
-use super::summary::{Said, Summary};
-use crate::cli;
-use crate::connection::{Goodbye, Reply};
-use crate::failure::Failure;
-use crate::mcp::client::Client;
-use crate::target::Target;
+use super::member::OTHER_FILES;
+use crate::cli::duration;
+use crate::mcp::Mode;
 
-/// More streams at once would overflow a server's accept queue.
-const OPENING: usize = 48;
-const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
-const LATE: Duration = Duration::from_secs(1);
-const SAY_EVERY: Duration = Duration::from_millis(250);
-pub(super) const OTHER_FILES: u64 = 100;
+/// Maximum streams of one process. A lower limit of open files reduces it.
+pub(super) const SHARE: usize = 10_000;
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+const STUCK: Duration = Duration::from_secs(60);
+const EACH: Duration = Duration::from_millis(20);
 
-pub(crate) fn execute(arguments: &cli::IdleCrowd) -> anyhow::Result<bool> {
-    crate::files::raise_limit(arguments.count as u64 + OTHER_FILES)
-        .context("could not read the limit of open files")?;
-    crate::runtime(Some(1))?.block_on(hold(arguments))?;
-    Ok(true)
+/// The streams of a crowd, or of one of its processes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Wanted {
+    #[arg(long = "url", required = true)]
+    pub(super) urls: Vec<String>,
+    #[arg(long, value_enum)]
+    pub(super) mode: Mode,
+    /// Open only sessions, without streams.
+    #[arg(long)]
+    pub(super) bare: bool,
+    /// Number of streams before this share.
+    #[arg(long)]
+    pub(super) first: usize,
+    #[arg(long)]
+    pub(super) count: usize,
+    #[arg(long, value_parser = duration)]
+    pub(super) keep_alive: Duration,
 }
 
-async fn hold(arguments: &cli::IdleCrowd) -> anyhow::Result<()> {
-    let targets = Target::resolve_all(&arguments.urls).await?;
-    let (stop, stopped) = watch::channel(false);
-    let open = Arc::new(AtomicUsize::new(0));
-    let gate = Arc::new(Semaphore::new(OPENING));
-    let mut members = JoinSet::new();
-    for number in arguments.first..arguments.first + arguments.count {
-        let member = Member {
-            target: targets[number % targets.len()].clone(),
-            number,
-            mode: arguments.mode,
-            bare: arguments.bare,
-            keep_alive: arguments.keep_alive,
-            open: Arc::clone(&open),
-        };
-        members.spawn(member.live(Arc::clone(&gate), stopped.clone()));
-    }
-    drop(stopped);
-    // The thread ends with the process or with standard input.
-    std::thread::spawn(move || {
-        let _ = std::io::stdin().read_to_end(&mut Vec::new());
-        let _ = stop.send(true);
-    });
-    let mut summary = Summary::default();
-    let mut say = tokio::time::interval(SAY_EVERY);
-    loop {
-        tokio::select! {
-            joined = members.join_next() => match joined {
-                Some(member) => summary.add(member.context("a stream's task ended early")?),
-                None => break,
-            },
-            _ = say.tick() => {
-                Said::Open { open: open.load(Ordering::Relaxed), failed: summary.failed() }.print()?;
-            }
-        }
-    }
-    Said::End(summary).print()
+/// What happened to streams or sessions. A process of the crowd prints it again and again.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Seen {
+    pub(super) open: usize,
+    pub(super) refused: u64,
+    /// Streams that ended before this tool released them.
+    pub(super) dropped: u64,
+    /// Keep-alives that had not come when the next one was due.
+    pub(super) missed: u64,
+    /// The first failure.
+    pub(super) example: Option<String>,
 }
 
-struct Member {
-    target: Target,
-    number: usize,
-    mode: crate::mcp::Mode,
-    bare: bool,
-    keep_alive: Duration,
-    open: Arc<AtomicUsize>,
+impl Seen {
+    pub(super) fn add(mut self, other: Self) -> Self {
+        self.open += other.open;
+        self.refused += other.refused;
+        self.dropped += other.dropped;
+        self.missed += other.missed;
+        self.example = self.example.or(other.example);
+        self
+    }
+
+    pub(super) fn lost(&self) -> u64 {
+        self.refused + self.dropped
+    }
 }
 
-impl Member {
-    async fn live(self, gate: Arc<Semaphore>, mut stopped: watch::Receiver<bool>) -> Summary {
-        let mut summary = Summary::default();
-        let permit = gate.acquire_owned().await;
-        if *stopped.borrow() {
-            return summary;
-        }
-        let began = Instant::now();
-        let opened = tokio::time::timeout(OPEN_TIMEOUT, self.start()).await;
-        drop(permit);
-        let reply = match opened {
-            Ok(Ok(reply)) => reply,
-            Ok(Err(failure)) => {
-                summary.not_opened(&failure);
-                return summary;
-            }
-            Err(_) => {
-                summary.not_opened(&Failure::Transport("opening took too long".to_owned()));
-                return summary;
-            }
-        };
-        summary.opened(began.elapsed());
-        self.open.fetch_add(1, Ordering::Relaxed);
-        match reply {
-            Some(reply) => self.watch(reply, &mut stopped, &mut summary).await,
-            None => {
-                let _ = stopped.wait_for(|stopped| *stopped).await;
-            }
-        }
-        self.open.fetch_sub(1, Ordering::Relaxed);
-        summary
-    }
+pub(super) struct Crowd(Vec<Share>);
 
-    /// `None` for a bare session, which needs no connection.
-    async fn start(&self) -> Result<Option<Reply>, Failure> {
-        let source = source::address(self.number, self.target.address.ip());
-        // Resetting avoids one TIME_WAIT per stream.
-        let client =
-            Client::open_with(source, &self.target, self.mode, Goodbye::Reset, "{}").await?;
-        if self.bare {
-            return Ok(None);
-        }
-        let reply = client.listen().await?;
-        if reply.is_streamed() {
-            Ok(Some(reply))
-        } else {
-            Err(Failure::Wrong("what should be a stream is none".to_owned()))
-        }
-    }
+struct Share {
+    child: Child,
+    seen: watch::Receiver<Seen>,
+    reader: JoinHandle<anyhow::Result<()>>,
+}
 
-    async fn watch(
-        &self,
-        mut reply: Reply,
-        stopped: &mut watch::Receiver<bool>,
-        summary: &mut Summary,
-    ) {
-        let mut last = Instant::now();
+impl Crowd {
+    pub(super) async fn open(wanted: &Wanted) -> anyhow::Result<Self> {
+        let limit = crate::files::raise_limit(SHARE as u64 + OTHER_FILES)?;
+        let most = usize::try_from(limit.saturating_sub(OTHER_FILES))?.min(SHARE);
+        ensure!(
+            most > 0,
+            "this process may open {limit} files; raise that (`ulimit -n`)"
+        );
+        let end = wanted.first + wanted.count;
+        let firsts = (wanted.first..end).step_by(most);
+        let shares = firsts.map(|first| Share::start(wanted, first, most.min(end - first)));
+        let crowd = Self(shares.collect::<anyhow::Result<_>>()?);
+        let what = if wanted.bare { "sessions" } else { "streams" };
+        let deadline = Instant::now() + STUCK + EACH.mul_f64(wanted.count as f64);
         loop {
-            let came = tokio::select! {
-                came = reply.next_bytes() => came,
-                _ = stopped.wait_for(|stopped| *stopped) => {
-                    return summary.silence(last.elapsed(), self.keep_alive, LATE);
-                }
-            };
-            summary.silence(last.elapsed(), self.keep_alive, LATE);
-            match came {
-                Ok(Some(_)) => {
-                    summary.sign_of_life(last.elapsed());
-                    last = Instant::now();
-                }
-                Ok(None) => return summary.dropped("the server ended the stream"),
-                Err(failure) => return summary.dropped(&failure.to_string()),
+            sleep(LOOK_EVERY).await;
+            let (seen, count) = (crowd.now(), wanted.count);
+            let (open, lost) = (seen.open, seen.lost());
+            if open as u64 + lost >= count as u64 {
+                crate::progress(&format!("{open} {what} open, {lost} lost"));
+                return Ok(crowd);
             }
+            let ended = crowd.0.iter().any(|share| share.reader.is_finished());
+            ensure!(!ended, "a process of the crowd ended early");
+            ensure!(
+                Instant::now() < deadline,
+                "only {open} of {count} {what} could be opened, and {lost} were lost; a server that may open too few \
+                 files (`ulimit -n`) does not take more"
+            );
         }
+    }
+
+    pub(super) fn now(&self) -> Seen {
+        let shares = self.0.iter().map(|share| share.seen.borrow().clone());
+        shares.fold(Seen::default(), Seen::add)
+    }
+
+    pub(super) async fn close(mut self) -> anyhow::Result<Seen> {
+        for share in &mut self.0 {
+            drop(share.child.stdin.take());
+            (&mut share.reader).await??;
+            share.child.wait().await?;
+        }
+        Ok(self.now())
+    }
+}
+
+impl Share {
+    fn start(wanted: &Wanted, first: usize, count: usize) -> anyhow::Result<Self> {
+        let program = std::env::current_exe().context("could not find this program")?;
+        let mut command = Command::new(program);
+        let keep_alive = format!("{}ms", wanted.keep_alive.as_millis());
+        command
+            .args(["idle-crowd", "--mode", wanted.mode.name()])
+            .args(["--first", &first.to_string()])
+            .args(["--count", &count.to_string()])
+            .args(["--keep-alive", &keep_alive])
+            .args(wanted.urls.iter().flat_map(|url| ["--url", url]))
+            .args(wanted.bare.then_some("--bare"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true);
+        let child = command.spawn();
+        let mut child = child.context("could not start a process for the crowd")?;
+        let output = child.stdout.take().context("no output to read")?;
+        let (told, seen) = watch::channel(Seen::default());
+        let reader = tokio::spawn(async move {
+            let mut lines = BufReader::new(output).lines();
+            while let Some(line) = lines.next_line().await? {
+                told.send_replace(serde_json::from_str(&line)?);
+            }
+            Ok(())
+        });
+        Ok(Self {
+            child,
+            seen,
+            reader,
+        })
     }
 }

@@ -1,0 +1,91 @@
+//! The memory of a server's processes while a scenario runs.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context;
+
+use crate::outcome::Outcome;
+use crate::process;
+use crate::servers::cluster::Cluster;
+use crate::servers::cluster::redis::Redis;
+
+pub(crate) const RESIDENT: &str = ": resident memory";
+
+/// KiB by name, such as `edge-1: resident memory` or `redis: used memory`.
+pub(crate) type Reading = BTreeMap<String, f64>;
+
+/// The processes to read, by their names.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Memory {
+    pub(crate) processes: Vec<(String, u32)>,
+    pub(crate) redis: Option<Redis>,
+}
+
+impl Memory {
+    pub(crate) fn of(cluster: &Cluster) -> Self {
+        let members = cluster.members.iter();
+        let members = members.map(|member| (member.name.replace(' ', "-"), member.pid()));
+        let redis = [("redis".to_owned(), cluster.redis_pid())];
+        Self {
+            processes: members.chain(redis).collect(),
+            redis: Some(cluster.redis.clone()),
+        }
+    }
+
+    pub(crate) fn read(&self) -> anyhow::Result<Reading> {
+        let mut reading = Reading::new();
+        for (name, pid) in &self.processes {
+            let usage = process::measure(&[*pid]);
+            let kib = usage
+                .with_context(|| format!("could not read {name}"))?
+                .rss_kib;
+            reading.insert(format!("{name}{RESIDENT}"), kib as f64);
+        }
+        if let Some(redis) = &self.redis {
+            let kib = redis.used_memory()? as f64 / 1024.0;
+            reading.insert("redis: used memory".to_owned(), kib);
+        }
+        Ok(reading)
+    }
+}
+
+/// Parses `NAME=PID`, or a process ID.
+pub(crate) fn named(text: &str) -> Result<(String, u32), String> {
+    let (name, pid) = text.split_once('=').unwrap_or(("server", text));
+    match pid.parse() {
+        Ok(pid) if !name.is_empty() => Ok((name.to_owned(), pid)),
+        _ => Err(format!("{text} is not NAME=PID, like edge-1=4711")),
+    }
+}
+
+/// Values by name, with the seconds since the begin.
+#[derive(Debug, Default)]
+pub(crate) struct Samples(pub(crate) BTreeMap<String, Vec<(f64, f64)>>);
+
+impl Samples {
+    pub(crate) fn add(&mut self, seconds: f64, reading: Reading) {
+        for (name, value) in reading {
+            self.0.entry(name).or_default().push((seconds, value));
+        }
+    }
+
+    pub(crate) fn write(self, unit: &str, outcome: &mut Outcome) {
+        for (name, points) in self.0 {
+            outcome.series(name, unit, points);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::named;
+
+    #[test]
+    fn processes_are_named() {
+        assert_eq!(named("edge-2=17"), Ok(("edge-2".to_owned(), 17)));
+        assert_eq!(named("17"), Ok(("server".to_owned(), 17)));
+        for wrong in ["edge-1", "=17", "edge=", "edge=-1"] {
+            assert!(named(wrong).is_err(), "{wrong}");
+        }
+    }
+}
