@@ -61,7 +61,7 @@ prepare_console() {
 
 prepare_deploy() {
     prepare_tools redis helm3 haproxy ip
-    [[ -x $TOOLS/compose-go/cmd ]] || ! have go || begin_nicely install-compose-go 1800 "${COMPOSE_INSTALL[@]}"
+    [[ -x $TOOLS/compose-go/cmd ]] || ! have go || begin_nicely install-compose-go 3600 "${COMPOSE_INSTALL[@]}"
 }
 
 prepare_helm() {
