@@ -229,8 +229,8 @@ fn count(counts: &Findings, what: &str) -> u64 {
 }
 
 fn figures(outcome: &mut Outcome, counts: &Findings, cpu: Duration) {
-    for one in counts.violations() {
-        outcome.plain(one.what, one.count as f64, "");
+    for name in churn::COUNTED {
+        outcome.plain(name, count(counts, name) as f64, "");
     }
     let cores = cpu.as_secs_f64() / outcome.seconds;
     outcome.lower("cores used by all processes", cores, "");

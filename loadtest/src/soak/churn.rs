@@ -27,6 +27,21 @@ const LIFE: Duration = Duration::from_secs(120);
 const UNREAD: Duration = Duration::from_millis(300);
 
 pub(super) const OPENED: &str = "sessions opened";
+const CALLED: &str = "calls after that";
+const STREAMED: &str = "streams opened and dropped";
+const DELETED: &str = "sessions ended by DELETE";
+const ABANDONED: &str = "sessions left to expire";
+const REFUSED: &str = "clients refused for a while (429, 503)";
+const NOT_STARTED: &str = "clients not started: too many were busy";
+pub(super) const COUNTED: [&str; 7] = [
+    OPENED,
+    CALLED,
+    STREAMED,
+    DELETED,
+    ABANDONED,
+    REFUSED,
+    NOT_STARTED,
+];
 
 pub(super) struct Churn {
     pub(super) targets: Vec<Target>,
@@ -58,16 +73,12 @@ impl Churn {
 
     async fn start(&self, number: usize) {
         let Ok(_place) = self.places.try_acquire() else {
-            return self
-                .counts
-                .add("clients not started: too many were busy", "");
+            return self.counts.add(NOT_STARTED, "");
         };
         match timeout(LIFE, self.live(number)).await {
             Ok(Ok(())) => {}
             // A clear refusal does not break a promise.
-            Ok(Err((_, failure))) if failure.is_passing() => self
-                .counts
-                .add("clients refused for a while (429, 503)", ""),
+            Ok(Err((_, failure))) if failure.is_passing() => self.counts.add(REFUSED, ""),
             Ok(Err((what, failure))) => self.findings.failed(&what, &failure),
             Err(_) => self
                 .findings
@@ -99,13 +110,13 @@ impl Churn {
             };
             let called = caller.call(kind, &Echo::by("echo")).await;
             called.map_err(|failure| (kind.to_string(), failure))?;
-            self.counts.add("calls after that", "");
+            self.counts.add(CALLED, "");
         }
         if chance.random_bool(0.6) {
             caller.client.end().await.map_err(named("DELETE"))?;
-            self.counts.add("sessions ended by DELETE", "");
+            self.counts.add(DELETED, "");
         } else {
-            self.counts.add("sessions left to expire", "");
+            self.counts.add(ABANDONED, "");
         }
         Ok(())
     }
@@ -135,7 +146,7 @@ impl Churn {
         chance: &mut SmallRng,
     ) -> Result<Reply, Failure> {
         let target = &self.targets[chance.random_range(0..self.targets.len())];
-        self.counts.add("streams opened and dropped", "");
+        self.counts.add(STREAMED, "");
         listen(session, target, last_event_id).await
     }
 }

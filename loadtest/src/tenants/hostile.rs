@@ -31,6 +31,7 @@ const WEBSOCKET_TEXT: usize = 64 << 10;
 pub(super) const LONG_URI: usize = 8000;
 const AT_ONCE: u64 = 4;
 const ASKABLE: &str = r#"{"elicitation":{"form":{}}}"#;
+const BOOKING: &str = r#""restaurant":"nowhere""#;
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"hostile","version":"1"}}}"#;
 
 #[derive(Debug, Default)]
@@ -187,11 +188,13 @@ impl One {
             }
             Item::UnreadWebsockets => self.unread_websocket().await,
             Item::Questions => {
-                let (reply, mut held) = (self.ask(Mode::Legacy).await?, Vec::new());
+                let reply = self.start(Mode::Legacy, ASKABLE, "book_table", BOOKING);
+                let (reply, mut held) = (reply.await?, Vec::new());
                 hold_at(reply, "elicitation/create", &self.tally, &mut held).await
             }
             Item::WaitingCalls => {
-                let reply = self.ask(Mode::Modern).await?;
+                let reply = self.start(Mode::Modern, ASKABLE, "book_table", BOOKING);
+                let reply = reply.await?;
                 hold_at(reply, "requestState", &self.tally, &mut self.kept).await
             }
             Item::Tasks => {
@@ -335,11 +338,6 @@ impl One {
         let sent = socket.send(Message::text(INITIALIZE)).await;
         sent.map_err(|cause| Failure::transport("send", cause))?;
         Ok(socket)
-    }
-
-    async fn ask(&mut self, mode: Mode) -> Result<Reply, Failure> {
-        let arguments = r#""restaurant":"nowhere""#;
-        self.start(mode, ASKABLE, "book_table", arguments).await
     }
 
     async fn start(
