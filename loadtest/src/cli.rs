@@ -50,8 +50,6 @@ pub(crate) enum Command {
     Listeners(crate::listeners::Listeners),
     /// Let one tenant exhaust a cluster's limits, and measure the effect on another tenant.
     Tenants(crate::tenants::Tenants),
-    /// Simulate large clusters to show their hot spots.
-    Simulate(crate::simulate::Simulate),
     /// Compute the number of nodes for a load from measured costs.
     Model(crate::model::Model),
     /// Measure the costs of each role of a cluster, for `model`.

@@ -13,7 +13,7 @@ use clap::Args;
 use crate::affinity::Cores;
 use crate::drive;
 use crate::mcp::Mode;
-use crate::model::costs::{COUNTED, Costs, Counted, Memory, ROLES, memory};
+use crate::model::costs::{COUNTED, Costs, Counted, Held, ROLES, by_role, fitted};
 use crate::process;
 use crate::servers::cluster::Cluster;
 use crate::servers::cluster::member::Member;
@@ -120,7 +120,12 @@ async fn run(cost: &Cost, cores: Option<Cores>) -> anyhow::Result<String> {
     tokio::time::sleep(seconds).await;
     push(look.until_now(&cluster, "idle", vec![])?);
     let (opened, streams, crowd) = crowd(&cluster, seconds).await?;
-    let held = memory(&at_first, &opened.rss_kib, &streams.rss_kib, CROWD as f64);
+    let each = |grown: f64| (grown.max(0.0) / CROWD as f64 * 100.0).round() / 100.0;
+    let memory_kib = by_role(|at| Held {
+        process: at_first[at],
+        session: each(opened.rss_kib[at]),
+        stream: each(streams.rss_kib[at]),
+    });
     push(opened);
     push(streams);
     push(crowd);
@@ -156,8 +161,21 @@ async fn run(cost: &Cost, cores: Option<Cores>) -> anyhow::Result<String> {
     let counts = vec![(Counted::Journaled, calls), (Counted::Event, events)];
     push(look.until_now(&cluster, "progress", counts)?);
 
-    let costs = costs(&samples, held)?;
-    let text = costs.to_toml()?;
+    let rows: Vec<Vec<f64>> = samples.iter().map(Sample::row).collect();
+    let fit = |of: &dyn Fn(&Sample) -> f64| {
+        let values: Vec<f64> = samples.iter().map(of).collect();
+        let fit = fit::least_squares(&rows, &values);
+        fit.context("the loads do not tell the costs apart")
+    };
+    let cpu: Vec<Vec<f64>> = (0..ROLES.len())
+        .map(|role| fit(&|sample| sample.cpu_us[role]))
+        .collect::<Result<_, _>>()?;
+    let text = toml::to_string(&Costs {
+        provenance: String::new(),
+        cpu_us: by_role(|at| fitted(&cpu[at])),
+        redis_commands: fitted(&fit(&|sample| sample.redis_commands)?),
+        memory_kib,
+    })?;
     if let Some(path) = &cost.out {
         std::fs::write(path, &text)
             .with_context(|| format!("could not write {}", path.display()))?;
@@ -198,30 +216,14 @@ fn role_of(cluster: &Cluster, role: &str) -> Vec<u32> {
     }
 }
 
-/// Fits the base cost per second and each item's cost.
-fn costs(samples: &[Sample], held: Memory) -> anyhow::Result<Costs> {
-    let rows: Vec<Vec<f64>> = samples.iter().map(Sample::row).collect();
-    let fitted = |of: &dyn Fn(&Sample) -> f64| {
-        let values: Vec<f64> = samples.iter().map(of).collect();
-        fit::least_squares(&rows, &values).context("the loads do not tell the costs apart")
-    };
-    let mut roles = Vec::new();
-    for role in 0..ROLES.len() {
-        roles.push(fitted(&|sample| sample.cpu_us[role])?);
-    }
-    let commands = fitted(&|sample| sample.redis_commands)?;
-    Ok(Costs::of_fit(&roles, &commands, held))
-}
-
 impl Sample {
     fn row(&self) -> Vec<f64> {
         let count = |what: &Counted| {
             let known = self.counts.iter().filter(|(counted, _)| counted == what);
             known.map(|(_, count)| count).sum()
         };
-        std::iter::once(self.seconds)
-            .chain(COUNTED.iter().map(count))
-            .collect()
+        let counts = COUNTED[1..].iter().map(count);
+        std::iter::once(self.seconds).chain(counts).collect()
     }
 }
 

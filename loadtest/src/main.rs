@@ -27,7 +27,6 @@ mod result;
 mod resume;
 mod scenario;
 mod servers;
-mod simulate;
 mod soak;
 mod steady;
 mod table;
@@ -89,7 +88,6 @@ fn perform(command: Command) -> anyhow::Result<bool> {
             Ok(comparison.is_correct())
         }
         Command::Report(arguments) => shown(&result::report(&arguments)?),
-        Command::Simulate(arguments) => shown(&simulate::run(&arguments)),
         Command::Model(arguments) => shown(&model::run(&arguments)?),
         Command::Cost(arguments) => shown(&cost::execute(&arguments)?),
     }

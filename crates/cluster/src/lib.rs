@@ -8,7 +8,6 @@
 //! | `routed/search.rs` | the search for an owner |
 //! | `routed/stream.rs` | streams that outlive owners |
 //! | `peers.rs`, `rpc_peers.rs` | gateways to other nodes |
-//! | `rehearsal.rs` | the rules of placement, for simulations |
 //! | `fleet.rs` | all nodes as operators see them |
 //! | `workers.rs`, `workers/plan.rs` | the nodes that a worker is joined to |
 
@@ -19,13 +18,11 @@ mod fleet;
 mod members;
 mod peers;
 mod placement;
-#[cfg(feature = "rehearsal")]
-pub mod rehearsal;
 mod rendezvous;
 mod routed;
 mod rpc_peers;
 mod status;
-#[cfg(any(test, feature = "rehearsal"))]
+#[cfg(test)]
 mod testing;
 mod view;
 mod workers;

@@ -54,12 +54,16 @@ fn is_overloaded(view: &View, node: &Node) -> bool {
 mod tests {
     use std::collections::HashMap;
     use std::sync::atomic::Ordering;
+    use std::time::Duration;
 
-    use shoal_ports::NodeId;
+    use rand::rngs::StdRng;
+    use rand::{Rng as _, SeedableRng as _};
+    use shoal_ports::{NodeId, NodeInfo};
+    use tokio::time::Instant;
 
     use super::choose;
     use crate::view::View;
-    use crate::view::tests::{info, loaded, view};
+    use crate::view::tests::{info, loaded, rules, view};
 
     fn counts(view: &View) -> HashMap<String, u32> {
         let mut counts = HashMap::new();
@@ -166,6 +170,37 @@ mod tests {
         let equal = view("e", [info("a"), info("b")]);
         let counts = counts(&equal);
         assert!(counts["a"] > 1300 && counts["b"] > 1300, "{counts:?}");
+    }
+
+    #[test]
+    fn edges_with_outdated_loads_spread_sessions_within_a_tenth() {
+        let mut rng = StdRng::seed_from_u64(7);
+        let edge = NodeInfo {
+            session: false,
+            ..info("edge")
+        };
+        let begun = Instant::now();
+        let (mut held, mut announced) = ([0; 20], [0; 20]);
+        let mut edges: Vec<_> = (0..10).map(|_| View::alone(edge.clone())).collect();
+        // Each tenth of a second, one node announces its load, one edge reads the loads, and 1,000 sessions come.
+        for tenth in 0..100_usize {
+            announced[tenth % 20] = held[tenth % 20];
+            let listed = |(n, load): (usize, &u64)| loaded(&n.to_string(), *load);
+            let listed: Vec<_> = announced.iter().enumerate().map(listed).collect();
+            let now = begun + Duration::from_millis(100) * tenth as u32;
+            for (at, view) in edges.iter_mut().enumerate() {
+                if tenth == 0 || tenth % 10 == at {
+                    *view = view.refreshed(listed.clone(), edge.clone(), &rules(now));
+                }
+            }
+            for _ in 0..1_000 {
+                let view = &edges[rng.random_range(0..10)];
+                let node = choose(view, |_| true, &mut rng).unwrap();
+                node.peer.placed.fetch_add(1, Ordering::Relaxed);
+                held[node.info().id.as_str().parse::<usize>().unwrap()] += 1;
+            }
+        }
+        assert!(held.iter().all(|held| *held < 5_500), "{held:?}");
     }
 
     #[test]

@@ -34,7 +34,7 @@ use crate::members::Members;
 use crate::status::{ClusterStatus, RoutingStatus};
 
 /// Time over which waiting requests spread their retries.
-pub(crate) const SPREAD: Duration = Duration::from_millis(100);
+const SPREAD: Duration = Duration::from_millis(100);
 
 /// The sessions of the whole cluster. A cheap handle.
 ///

@@ -1,4 +1,4 @@
-//! A gateway for tests and simulations that send no messages.
+//! A gateway for tests that send no messages.
 
 use async_trait::async_trait;
 use shoal_ports::{

@@ -1,13 +1,16 @@
-use std::collections::BTreeMap;
-use std::path::Path;
+//! Costs that `loadtest cost` measures and `loadtest model` uses.
 
-use anyhow::Context;
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 pub(crate) const ROLES: [&str; 4] = ["redis", "session", "edge", "worker"];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Counted {
+    /// The base cost.
+    Second,
     Legacy,
     Modern,
     /// A journaled call, without its events.
@@ -22,7 +25,8 @@ pub(crate) enum Counted {
 }
 
 /// In the order of the fitted coefficients.
-pub(crate) const COUNTED: [Counted; 7] = [
+pub(crate) const COUNTED: [Counted; 8] = [
+    Counted::Second,
     Counted::Legacy,
     Counted::Modern,
     Counted::Journaled,
@@ -32,19 +36,8 @@ pub(crate) const COUNTED: [Counted; 7] = [
     Counted::KeepAlive,
 ];
 
-/// Costs in µs of CPU time, or in commands of Redis.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Each {
-    pub(crate) second: f64,
-    pub(crate) legacy: f64,
-    pub(crate) modern: f64,
-    pub(crate) journaled: f64,
-    pub(crate) event: f64,
-    pub(crate) open: f64,
-    pub(crate) stream: f64,
-    pub(crate) keep_alive: f64,
-}
+/// Costs in µs of CPU time or in commands of Redis, or numbers per second.
+pub(crate) type Each = BTreeMap<Counted, f64>;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -56,8 +49,6 @@ pub(crate) struct Held {
     pub(crate) stream: f64,
 }
 
-pub(crate) type Memory = BTreeMap<String, Held>;
-
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Costs {
@@ -66,53 +57,10 @@ pub(crate) struct Costs {
     pub(crate) cpu_us: BTreeMap<String, Each>,
     /// Includes commands in scripts.
     pub(crate) redis_commands: Each,
-    pub(crate) memory_kib: Memory,
-}
-
-impl Each {
-    /// In `fit`, the base cost per second precedes the coefficients of [`COUNTED`].
-    fn of_fit(fit: &[f64]) -> Self {
-        let rounded = |at: usize| {
-            let value = fit.get(at).copied().unwrap_or_default();
-            (value * 1000.0).round() / 1000.0
-        };
-        let of = |what| {
-            let at = COUNTED.iter().position(|counted| *counted == what);
-            at.map_or(0.0, |at| rounded(at + 1))
-        };
-        Self {
-            second: rounded(0),
-            legacy: of(Counted::Legacy),
-            modern: of(Counted::Modern),
-            journaled: of(Counted::Journaled),
-            event: of(Counted::Event),
-            open: of(Counted::Open),
-            stream: of(Counted::Stream),
-            keep_alive: of(Counted::KeepAlive),
-        }
-    }
+    pub(crate) memory_kib: BTreeMap<String, Held>,
 }
 
 impl Costs {
-    /// `roles` has the coefficients of [`ROLES`] in order, `commands` those of Redis' commands.
-    pub(crate) fn of_fit(roles: &[Vec<f64>], commands: &[f64], memory_kib: Memory) -> Self {
-        let each = ROLES.iter().zip(roles);
-        Self {
-            provenance: String::new(),
-            cpu_us: each
-                .map(|(role, fit)| ((*role).to_owned(), Each::of_fit(fit)))
-                .collect(),
-            redis_commands: Each::of_fit(commands),
-            memory_kib,
-        }
-    }
-
-    pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("could not read {}", path.display()))?;
-        Self::parse(&text).with_context(|| format!("{} holds no costs", path.display()))
-    }
-
     pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
         let costs: Self = toml::from_str(text)?;
         for role in ROLES {
@@ -123,20 +71,18 @@ impl Costs {
         }
         Ok(costs)
     }
-
-    pub(crate) fn to_toml(&self) -> anyhow::Result<String> {
-        Ok(toml::to_string(self)?)
-    }
 }
 
-/// Returns an idle process's memory, and its growth by a session and by a stream, measured with `crowd` of each.
-pub(crate) fn memory(held: &[f64], sessions: &[f64], streams: &[f64], crowd: f64) -> Memory {
-    let each = |grown: f64| (grown.max(0.0) / crowd * 100.0).round() / 100.0;
-    let of = |at: usize| Held {
-        process: held[at],
-        session: each(sessions[at]),
-        stream: each(streams[at]),
-    };
+/// Returns the costs of [`COUNTED`].
+pub(crate) fn fitted(coefficients: &[f64]) -> Each {
+    let rounded = coefficients
+        .iter()
+        .map(|value| (value * 1000.0).round() / 1000.0);
+    COUNTED.into_iter().zip(rounded).collect()
+}
+
+/// Returns the value of each role, in the order of [`ROLES`].
+pub(crate) fn by_role<T>(of: impl Fn(usize) -> T) -> BTreeMap<String, T> {
     let roles = ROLES.iter().enumerate();
     roles
         .map(|(at, role)| ((*role).to_owned(), of(at)))

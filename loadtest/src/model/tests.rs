@@ -1,6 +1,5 @@
-use super::costs::{Costs, Each, Held, ROLES};
-use super::plan::{Load, mesh, plan};
-use super::{MEASURED, shown};
+use super::costs::{COUNTED, Costs, Counted, Each, Held, by_role, fitted};
+use super::{Load, MEASURED, mesh, plan};
 
 const LOAD: Load = Load {
     sessions: 1_000_000.0,
@@ -20,16 +19,6 @@ const LOAD: Load = Load {
 };
 
 fn costs() -> Costs {
-    let each = Each {
-        second: 1000.0,
-        legacy: 10.0,
-        modern: 8.0,
-        journaled: 50.0,
-        event: 5.0,
-        open: 100.0,
-        stream: 200.0,
-        keep_alive: 2.0,
-    };
     let held = Held {
         process: 0.0,
         session: 1.0,
@@ -37,54 +26,39 @@ fn costs() -> Costs {
     };
     Costs {
         provenance: String::new(),
-        cpu_us: ROLES
-            .iter()
-            .map(|role| ((*role).to_owned(), each))
-            .collect(),
-        redis_commands: Each {
-            journaled: 20.0,
-            ..Each::default()
-        },
-        memory_kib: ROLES
-            .iter()
-            .map(|role| ((*role).to_owned(), held))
-            .collect(),
+        cpu_us: by_role(|_| fitted(&[1000.0, 10.0, 8.0, 50.0, 5.0, 100.0, 200.0, 2.0])),
+        redis_commands: Each::from([(Counted::Journaled, 20.0)]),
+        memory_kib: by_role(|_| held),
     }
 }
 
 #[test]
 fn rates_follow_from_the_load() {
-    let rates = LOAD.rates();
-    let each = Each {
-        second: 1.0,
-        legacy: 80_000.0,
-        modern: 0.0,
-        journaled: 20_000.0,
-        event: 40_000.0,
-        open: 1000.0,
-        stream: 500.0 + 1000.0,
-        keep_alive: 50_000.0,
-    };
-    assert_eq!(rates.each, each);
-    assert_eq!(rates.open_streams, 500_000.0);
+    let rates: Vec<f64> = COUNTED[1..].iter().map(|what| LOAD.rates()[what]).collect();
+    let expected = [
+        80_000.0,
+        0.0,
+        20_000.0,
+        40_000.0,
+        1000.0,
+        500.0 + 1000.0,
+        50_000.0,
+    ];
+    assert_eq!(rates, expected);
+    assert_eq!(LOAD.open_streams(), 500_000.0);
 }
 
 #[test]
 fn nodes_follow_from_what_is_short() {
     let plan = plan(&LOAD, &costs());
     // 0.8 + 1 + 0.2 + 0.1 + 0.3 + 0.1 seconds of CPU per second.
-    assert!(
-        (plan.workers.cores - 2.5).abs() < 1e-9,
-        "{:?}",
-        plan.workers
-    );
-    assert_eq!(
-        (plan.workers.count, plan.workers.because),
-        (2.0, "two at least")
-    );
+    let workers = &plan.workers;
+    assert!((workers.cores - 2.5).abs() < 1e-9, "{}", workers.cores);
+    assert_eq!((workers.count, workers.because), (2.0, "two at least"));
     assert_eq!((plan.edges.count, plan.edges.because), (25.0, "limit"));
+    let session_nodes = &plan.session_nodes;
     assert_eq!(
-        (plan.session_nodes.count, plan.session_nodes.because),
+        (session_nodes.count, session_nodes.because),
         (10.0, "limit")
     );
     // A shard has one thread, which is planned to be half busy.
@@ -114,8 +88,9 @@ fn the_measured_costs_are_of_use() {
         !costs.provenance.is_empty(),
         "numbers without an origin are guesses"
     );
-    assert_eq!(Costs::parse(&costs.to_toml().unwrap()).unwrap(), costs);
-    let text = shown(&LOAD, &costs);
+    let text = toml::to_string(&costs).unwrap();
+    assert_eq!(Costs::parse(&text).unwrap(), costs);
+    let text = plan(&LOAD, &costs).to_string();
     assert!(
         text.contains("1000000 sessions, 500000 with an open stream"),
         "{text}"
@@ -126,6 +101,6 @@ fn the_measured_costs_are_of_use() {
 fn costs_without_a_role_are_refused() {
     let mut costs = costs();
     costs.cpu_us.remove("edge");
-    let refused = Costs::parse(&costs.to_toml().unwrap()).unwrap_err();
+    let refused = Costs::parse(&toml::to_string(&costs).unwrap()).unwrap_err();
     assert!(refused.to_string().contains("edge is missing"), "{refused}");
 }

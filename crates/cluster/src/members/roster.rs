@@ -16,9 +16,9 @@ const SETTLE: Duration = Duration::from_millis(50);
 const CLOSE: usize = 100;
 
 /// Interval of reads of the list of nodes while a request waits for a node to come or go.
-pub(crate) const CLOSELY: Duration = Duration::from_millis(100);
+const CLOSELY: Duration = Duration::from_millis(100);
 
-pub(crate) fn look_every(refresh: Duration, nodes: usize) -> Duration {
+fn look_every(refresh: Duration, nodes: usize) -> Duration {
     refresh.mul_f64(nodes.max(CLOSE) as f64 / CLOSE as f64)
 }
 

@@ -62,7 +62,7 @@ pub(crate) fn view<const N: usize>(me: &str, nodes: [NodeInfo; N]) -> View {
     alone.refreshed(nodes.into(), me, &rules(Instant::now()))
 }
 
-fn rules(now: Instant) -> PresenceRules<'static> {
+pub(crate) fn rules(now: Instant) -> PresenceRules<'static> {
     PresenceRules {
         now,
         keep_missing: GRACE,
