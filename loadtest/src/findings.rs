@@ -1,24 +1,24 @@
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::failure::Failure;
 use crate::outcome::Violation;
 
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    kinds: Mutex<BTreeMap<String, (u64, String)>>,
+    kinds: Mutex<BTreeMap<String, Violation>>,
 }
 
 impl Findings {
     /// Keeps the example of the first finding of a kind.
     pub(crate) fn add(&self, what: &str, example: impl std::fmt::Display) {
-        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
-        match kinds.get_mut(what) {
-            Some((count, _)) => *count += 1,
-            None => {
-                kinds.insert(what.to_owned(), (1, example.to_string()));
-            }
-        }
+        let mut kinds = self.kinds();
+        let kind = kinds.entry(what.to_owned()).or_insert_with(|| Violation {
+            what: what.to_owned(),
+            count: 0,
+            example: example.to_string(),
+        });
+        kind.count += 1;
     }
 
     pub(crate) fn failed(&self, what: &str, failure: &Failure) {
@@ -31,18 +31,15 @@ impl Findings {
     }
 
     pub(crate) fn count(&self) -> u64 {
-        let kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
-        kinds.values().map(|(count, _)| count).sum()
+        self.kinds().values().map(|kind| kind.count).sum()
     }
 
     pub(crate) fn violations(&self) -> Vec<Violation> {
-        let kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
-        let violation = |(what, (count, example)): (&String, &(u64, String))| Violation {
-            what: what.clone(),
-            count: *count,
-            example: example.clone(),
-        };
-        kinds.iter().map(violation).collect()
+        self.kinds().values().cloned().collect()
+    }
+
+    fn kinds(&self) -> MutexGuard<'_, BTreeMap<String, Violation>> {
+        self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -9,7 +9,7 @@ pub(crate) const FORMAT: &str = "shoal-loadtest/1";
 
 const QUANTILES: [f64; 10] = [0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 1.0];
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) format: String,
     pub(crate) scenario: String,
@@ -55,20 +55,6 @@ pub(crate) struct Distribution {
     pub(crate) mean_us: f64,
     /// Pairs of quantile (0 to 1) and value, ascending.
     pub(crate) quantiles_us: Vec<(f64, f64)>,
-}
-
-impl Distribution {
-    pub(crate) fn of(name: impl Into<String>, histogram: &Histogram<u64>) -> Self {
-        let quantiles = QUANTILES.iter();
-        Self {
-            name: name.into(),
-            count: histogram.len(),
-            mean_us: histogram.mean() / 1e3,
-            quantiles_us: quantiles
-                .map(|&at| (at, histogram.value_at_quantile(at) as f64 / 1e3))
-                .collect(),
-        }
-    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -120,15 +106,7 @@ impl Outcome {
             scenario: scenario.to_owned(),
             title: title.into(),
             started_unix_s: since.map_or(0, |since| since.as_secs()),
-            seconds: 0.0,
-            parameters: BTreeMap::new(),
-            table: Vec::new(),
-            figures: Vec::new(),
-            latencies: Vec::new(),
-            series: Vec::new(),
-            marks: Vec::new(),
-            violations: Vec::new(),
-            verdicts: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -171,7 +149,13 @@ impl Outcome {
     }
 
     pub(crate) fn latency(&mut self, name: impl Into<String>, histogram: &Histogram<u64>) {
-        self.latencies.push(Distribution::of(name, histogram));
+        let us = |at| (at, histogram.value_at_quantile(at) as f64 / 1e3);
+        self.latencies.push(Distribution {
+            name: name.into(),
+            count: histogram.len(),
+            mean_us: histogram.mean() / 1e3,
+            quantiles_us: QUANTILES.map(us).into(),
+        });
     }
 
     pub(crate) fn series(&mut self, name: impl Into<String>, unit: &str, points: Vec<(f64, f64)>) {
@@ -213,15 +197,10 @@ impl fmt::Display for Outcome {
             "{}: {} ({:.0} s)",
             self.scenario, self.title, self.seconds
         )?;
-        let width = self
-            .figures
-            .iter()
-            .map(|figure| figure.name.chars().count());
-        let width = width.max().unwrap_or(0);
-        for Figure {
-            name, value, unit, ..
-        } in &self.figures
-        {
+        let widths = self.figures.iter().map(|one| one.name.chars().count());
+        let width = widths.max().unwrap_or(0);
+        for figure in &self.figures {
+            let (name, value, unit) = (&figure.name, figure.value, &figure.unit);
             writeln!(out, "  {name:<width$}  {value:>12.2} {unit}")?;
         }
         for distribution in &self.latencies {
@@ -233,13 +212,13 @@ impl fmt::Display for Outcome {
             }
             writeln!(out)?;
         }
-        for Violation {
-            what,
-            count,
-            example,
-        } in &self.violations
-        {
-            writeln!(out, "VIOLATION {what}: {count}, first: {example}")?;
+        for violation in &self.violations {
+            let (what, example) = (&violation.what, &violation.example);
+            writeln!(
+                out,
+                "VIOLATION {what}: {}, first: {example}",
+                violation.count
+            )?;
         }
         for verdict in &self.verdicts {
             writeln!(out, "{verdict}")?;

@@ -2,120 +2,84 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::number::{quantile, short, time_us};
-use super::read::Named;
-use crate::outcome::{Better, Outcome};
+use super::Named;
+use crate::outcome::{Better, Figure, Outcome};
 
 /// Below this relative difference, two values count as the same.
 const SAME: f64 = 0.02;
 
-const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
-
 #[derive(Debug, Serialize)]
 pub(crate) struct Comparison {
-    #[serde(skip)]
-    names: Vec<String>,
-    /// A head, and a line for each row.
+    /// A head, and a line for each figure.
     lines: Vec<Vec<String>>,
     /// The name, and the value in each result.
     differing: Vec<(String, Vec<String>)>,
+    /// The results with violations, and the number of their kinds.
     #[serde(skip)]
-    violations: Vec<usize>,
-}
-
-#[derive(Debug)]
-struct Row {
-    name: String,
-    /// `None` if a result lacks the value.
-    values: Vec<Option<String>>,
-    against_first: Vec<Option<Against>>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Against {
-    ratio: f64,
-    judgement: Judgement,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Judgement {
-    Better,
-    Worse,
-    Same,
-    None,
-}
-
-impl Judgement {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Better => "better",
-            Self::Worse => "worse",
-            Self::Same => "same",
-            Self::None => "",
-        }
-    }
+    violations: Vec<(String, usize)>,
 }
 
 impl Comparison {
     pub(super) fn of(results: &[Named]) -> Self {
-        let outcomes: Vec<&Outcome> = results.iter().map(|named| &named.outcome).collect();
-        let names: Vec<String> = results.iter().map(|named| named.name.clone()).collect();
-        let values: Vec<Vec<Value>> = outcomes.iter().map(|outcome| values(outcome)).collect();
-        let all = distinct(values.iter().flatten().map(|value| &value.name));
-        let row = |name: &&String| {
-            let of = |one: &Vec<Value>| one.iter().find(|value| value.name == **name).cloned();
-            row(name, &values.iter().map(of).collect::<Vec<_>>())
-        };
-        let rows: Vec<Row> = all.iter().map(row).collect();
+        let violations = results
+            .iter()
+            .map(|one| (one.name.clone(), one.outcome.violations.len()));
         Self {
-            lines: lines(&names, &rows),
-            names,
-            differing: differing(&outcomes),
-            violations: outcomes
-                .iter()
-                .map(|outcome| outcome.violations.len())
-                .collect(),
+            lines: lines(results),
+            differing: differing(results),
+            violations: violations.filter(|(_, kinds)| *kinds > 0).collect(),
         }
     }
 
     pub(crate) fn is_correct(&self) -> bool {
-        self.violations.iter().all(|violations| *violations == 0)
+        self.violations.is_empty()
     }
 }
 
-#[derive(Debug, Clone)]
-struct Value {
-    name: String,
-    value: f64,
-    text: String,
-    better: Better,
+fn lines(results: &[Named]) -> Vec<Vec<String>> {
+    let figures: Vec<Vec<Figure>> = results.iter().map(|one| figures(&one.outcome)).collect();
+    let of = |figures: &[Figure], name: &str| figures.iter().find(|it| it.name == name).cloned();
+    let first = &results[0].name;
+    let mut head = vec![String::new(), first.clone()];
+    for other in &results[1..] {
+        head.extend([other.name.clone(), format!("over {first}")]);
+    }
+    let mut lines = vec![head];
+    for name in distinct(figures.iter().flatten().map(|figure| &figure.name)) {
+        let first = of(&figures[0], name);
+        let mut line = vec![name.clone(), shown(first.as_ref())];
+        for other in &figures[1..] {
+            let other = of(other, name);
+            line.push(shown(other.as_ref()));
+            let pair = first.as_ref().zip(other);
+            line.push(pair.map_or_else(String::new, |(first, other)| over(first, other.value)));
+        }
+        lines.push(line);
+    }
+    lines
 }
 
 /// Returns the figures and some quantiles of the latencies.
-fn values(outcome: &Outcome) -> Vec<Value> {
-    let figures = outcome.figures.iter().map(|figure| Value {
-        name: figure.name.clone(),
-        value: figure.value,
-        text: format!("{} {}", short(figure.value), figure.unit)
-            .trim_end()
-            .to_owned(),
-        better: figure.better,
-    });
-    let measured = outcome.latencies.iter().filter(|latency| latency.count > 0);
+fn figures(outcome: &Outcome) -> Vec<Figure> {
+    let measured = outcome.latencies.iter().filter(|one| one.count > 0);
     let quantiles = measured.flat_map(|latency| {
-        let asked = |(at, _): &&(f64, f64)| QUANTILES.contains(at);
-        latency
-            .quantiles_us
-            .iter()
-            .filter(asked)
-            .map(move |&(at, us)| Value {
-                name: format!("{}, {}", latency.name, quantile(at)),
-                value: us,
-                text: time_us(us),
+        let of = |(quantile, at): (&str, f64)| {
+            let (_, us) = latency
+                .quantiles_us
+                .iter()
+                .find(|(known, _)| *known == at)?;
+            Some(Figure {
+                name: format!("{}, {quantile}", latency.name),
+                value: *us,
+                unit: "µs".to_owned(),
                 better: Better::Lower,
             })
+        };
+        [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)]
+            .into_iter()
+            .filter_map(of)
     });
-    figures.chain(quantiles).collect()
+    outcome.figures.iter().cloned().chain(quantiles).collect()
 }
 
 fn distinct<'a>(all: impl Iterator<Item = &'a String>) -> Vec<&'a String> {
@@ -128,112 +92,150 @@ fn distinct<'a>(all: impl Iterator<Item = &'a String>) -> Vec<&'a String> {
     names
 }
 
-fn differing(outcomes: &[&Outcome]) -> Vec<(String, Vec<String>)> {
-    let of =
-        |outcome: &Outcome, name: &str| outcome.parameters.get(name).cloned().unwrap_or_default();
-    let scenarios = outcomes.iter().map(|outcome| outcome.scenario.clone());
-    let scenario: (String, Vec<String>) = ("scenario".to_owned(), scenarios.collect());
-    let all = distinct(
-        outcomes
-            .iter()
-            .flat_map(|outcome| outcome.parameters.keys()),
+fn differing(results: &[Named]) -> Vec<(String, Vec<String>)> {
+    let each = |of: &dyn Fn(&Outcome) -> String| -> Vec<String> {
+        results.iter().map(|one| of(&one.outcome)).collect()
+    };
+    let scenario = (
+        "scenario".to_owned(),
+        each(&|outcome| outcome.scenario.clone()),
     );
-    let values = all.into_iter().map(|name| {
-        let values: Vec<String> = outcomes.iter().map(|outcome| of(outcome, name)).collect();
-        (name.clone(), values)
+    let names = distinct(results.iter().flat_map(|one| one.outcome.parameters.keys()));
+    let options = names.into_iter().map(|name| {
+        let value = |outcome: &Outcome| outcome.parameters.get(name).cloned().unwrap_or_default();
+        (name.clone(), each(&value))
     });
-    std::iter::once(scenario)
-        .chain(values)
-        .filter(|(_, values)| values.iter().any(|value| *value != values[0]))
+    let all = std::iter::once(scenario).chain(options);
+    all.filter(|(_, values)| values.iter().any(|value| *value != values[0]))
         .collect()
 }
 
-fn row(name: &str, values: &[Option<Value>]) -> Row {
-    let first = values.first().and_then(Option::as_ref);
-    let against = |value: &Option<Value>| {
-        let (first, value) = (first?, value.as_ref()?);
-        Some(against(first.value, value.value, first.better))
+fn shown(figure: Option<&Figure>) -> String {
+    let Some(Figure { value, unit, .. }) = figure else {
+        return "–".to_owned();
     };
-    let text = |value: &Option<Value>| value.as_ref().map(|value| value.text.clone());
-    Row {
-        name: name.to_owned(),
-        values: values.iter().map(text).collect(),
-        against_first: values.iter().skip(1).map(against).collect(),
-    }
+    let (value, unit) = match unit.as_str() {
+        "µs" if *value >= 1e6 => (value / 1e6, "s"),
+        "µs" if *value >= 1e3 => (value / 1e3, "ms"),
+        unit => (*value, unit),
+    };
+    let digits = match value.fract() == 0.0 {
+        true => 0,
+        false => [100.0, 10.0, 1.0, 0.1]
+            .iter()
+            .filter(|least| value.abs() < **least)
+            .count(),
+    };
+    format!("{value:.digits$} {unit}").trim_end().to_owned()
 }
 
-fn against(first: f64, value: f64, better: Better) -> Against {
-    let ratio = if value == first { 1.0 } else { value / first };
-    let judgement = match better {
-        Better::Neither => Judgement::None,
+/// Returns the ratio to the first value, and whether that is better.
+fn over(first: &Figure, value: f64) -> String {
+    let judgement = match first.better {
+        Better::Neither => "",
         // Two values of 0 are the same too.
-        _ if (value - first).abs() <= first.abs() * SAME => Judgement::Same,
-        Better::Lower if value < first => Judgement::Better,
-        Better::Higher if value > first => Judgement::Better,
-        Better::Lower | Better::Higher => Judgement::Worse,
+        _ if (value - first.value).abs() <= first.value.abs() * SAME => "same",
+        Better::Lower if value < first.value => "better",
+        Better::Higher if value > first.value => "better",
+        Better::Lower | Better::Higher => "worse",
     };
-    Against { ratio, judgement }
-}
-
-impl fmt::Display for Against {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.ratio.is_finite() {
-            write!(out, "{:.2} × ", self.ratio)?;
-        }
-        write!(out, "{}", self.judgement.word())
+    match value / first.value {
+        ratio if ratio.is_finite() => format!("{ratio:.2} × {judgement}"),
+        _ if value == first.value => format!("1.00 × {judgement}"),
+        _ => judgement.to_owned(),
     }
-}
-
-fn lines(names: &[String], rows: &[Row]) -> Vec<Vec<String>> {
-    let mut head = vec![String::new(), names[0].clone()];
-    for name in &names[1..] {
-        head.extend([name.clone(), format!("over {}", names[0])]);
-    }
-    let line = |row: &Row| {
-        let value = |index: usize| row.values[index].clone().unwrap_or_else(|| "–".to_owned());
-        let mut line = vec![row.name.clone(), value(0)];
-        for (index, against) in row.against_first.iter().enumerate() {
-            line.push(value(index + 1));
-            line.push(against.map_or_else(String::new, |against| against.to_string()));
-        }
-        line
-    };
-    std::iter::once(head).chain(rows.iter().map(line)).collect()
 }
 
 impl fmt::Display for Comparison {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines = &self.lines;
-        let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
-        let widths: Vec<usize> = (0..lines[0].len())
-            .map(|column| width(column).unwrap_or(0))
-            .collect();
-        for line in lines {
+        for line in &self.lines {
             let mut text = String::new();
-            for (place, (cell, width)) in line.iter().zip(&widths).enumerate() {
-                let cell = match place {
+            for (column, cell) in line.iter().enumerate() {
+                let cells = self.lines.iter().map(|line| line[column].chars().count());
+                let width = cells.max().unwrap_or(0);
+                // Values are aligned to the right, names and judgements to the left.
+                text += &match column {
                     0 => format!("{cell:<width$}"),
-                    _ if place % 2 == 1 && place > 1 => format!("  {cell:<width$}"),
+                    column if column > 1 && column % 2 == 1 => format!("  {cell:<width$}"),
                     _ => format!("  {cell:>width$}"),
                 };
-                text.push_str(&cell);
             }
             writeln!(out, "{}", text.trim_end())?;
         }
         for (name, values) in &self.differing {
             writeln!(out, "NOT ALIKE: {name} is {}", values.join(" | "))?;
         }
-        for (name, violations) in self.names.iter().zip(&self.violations) {
-            if *violations > 0 {
-                writeln!(
-                    out,
-                    "VIOLATIONS in {name}: {violations} kinds; its figures are of a server that answers wrongly"
-                )?;
-            }
+        for (name, violations) in &self.violations {
+            writeln!(
+                out,
+                "VIOLATIONS in {name}: {violations} kinds; its figures are of a server that answers wrongly"
+            )?;
         }
         write!(out, "within {:.0} % counts as the same", SAME * 100.0)
     }
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::{Comparison, Named, over, shown};
+    use crate::outcome::{Better, Figure, Outcome};
+
+    fn figure(name: &str, value: f64, better: Better) -> Figure {
+        Figure {
+            name: name.to_owned(),
+            value,
+            unit: "µs".to_owned(),
+            better,
+        }
+    }
+
+    fn named(name: &str, figures: &[(&str, f64)]) -> Named {
+        let mut outcome = Outcome::begin("load", "made up");
+        outcome.parameters(&[("mode", &name)]);
+        for (name, value) in figures {
+            outcome.lower(*name, *value, "µs");
+        }
+        Named {
+            name: name.to_owned(),
+            outcome,
+        }
+    }
+
+    #[test]
+    fn each_figure_is_judged_by_which_way_is_good() {
+        let judge = |first, value, better| over(&figure("", first, better), value);
+        assert_eq!(judge(10.0, 9.0, Better::Lower), "0.90 × better");
+        assert_eq!(judge(10.0, 9.0, Better::Higher), "0.90 × worse");
+        assert_eq!(judge(10.0, 10.1, Better::Lower), "1.01 × same");
+        assert_eq!(judge(10.0, 99.0, Better::Neither), "9.90 × ");
+        assert_eq!(judge(0.0, 0.0, Better::Lower), "1.00 × same");
+        assert_eq!(judge(0.0, 1.0, Better::Lower), "worse");
+    }
+
+    #[test]
+    fn what_one_result_lacks_is_shown_as_missing_and_not_judged() {
+        let a = named("a", &[("cpu", 10.0), ("only a", 1.0)]);
+        let mut b = named("b", &[("cpu", 5.0), ("only b", 1.0)]);
+        b.outcome.scenario = "idle".to_owned();
+        let comparison = Comparison::of(&[a, b]);
+        let text = comparison.to_string();
+        assert_eq!(comparison.lines.len(), 4);
+        assert_eq!(comparison.lines[1][3], "0.50 × better");
+        assert!(comparison.lines[2][3].is_empty() && comparison.lines[3][3].is_empty());
+        assert!(text.contains("0.50 × better"), "{text}");
+        assert!(text.contains("NOT ALIKE: mode is a | b"), "{text}");
+        assert!(
+            text.contains("NOT ALIKE: scenario is load | idle"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn numbers_keep_what_matters() {
+        let shown = |value| shown(Some(&figure("", value, Better::Lower)));
+        assert_eq!(shown(12.345), "12.3 µs");
+        assert_eq!(shown(0.01234), "0.0123 µs");
+        assert_eq!(shown(1_500.0), "1.50 ms");
+        assert_eq!(shown(-3.0), "-3 µs");
+    }
+}
