@@ -126,7 +126,7 @@ pub(crate) fn execute(table: &Table) -> anyhow::Result<bool> {
     let directory = match &table.peers_dir {
         // Absolute, because peers start in other directories.
         Some(directory) => std::path::absolute(directory)?,
-        None => peers::default_directory()?,
+        None => std::env::current_exe()?.with_file_name("peers"),
     };
     // Installs peers before this process is limited to one core.
     let (installed, left_out) = installed(&table.peers, &directory)?;
@@ -152,7 +152,7 @@ fn installed(
 ) -> anyhow::Result<(Vec<&'static Peer>, Vec<String>)> {
     let (mut installed, mut left_out) = (Vec::new(), Vec::new());
     for peer in peers::named(names)? {
-        match peers::install(peer, directory, crate::progress) {
+        match peer.install(directory, crate::progress) {
             Ok(()) => installed.push(peer),
             Err(why) => {
                 let rows = peer.variants.iter().map(|variant| variant.row);

@@ -1,7 +1,6 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::JoinHandle;
 
 use anyhow::Context;
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
@@ -11,13 +10,14 @@ use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTraceServiceRequest, ExportTraceServiceResponse,
 };
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::runtime::Builder;
-use tokio::sync::oneshot;
+use tokio::runtime::{Builder, Runtime};
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
 
 use crate::affinity;
+
+const ANY_PORT: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Conduct {
@@ -27,35 +27,45 @@ pub(crate) enum Conduct {
     Hangs,
 }
 
-/// The collector's thread belongs to this process, so that its CPU time does not count as the
-/// server's.
 pub(crate) struct Collector {
     /// The value for `telemetry.endpoint`.
     pub(crate) endpoint: String,
     spans: Arc<AtomicU64>,
-    running: Running,
+    _running: Running,
 }
 
 enum Running {
     /// Holds the port without listening.
-    Refusing { _taken: TcpSocket },
-    Thread {
-        stop: Option<oneshot::Sender<()>>,
-        thread: Option<JoinHandle<()>>,
+    Refusing {
+        _port: TcpSocket,
     },
+    /// The system accepts connections, and nobody reads them.
+    Hanging {
+        _port: std::net::TcpListener,
+    },
+    Answering(Option<Runtime>),
 }
 
 impl Collector {
+    /// Answers in a thread of this process, so that its CPU time does not count as the server's.
     pub(crate) fn start(conduct: Conduct, core: Option<usize>) -> anyhow::Result<Self> {
         let spans = Arc::<AtomicU64>::default();
         let (address, running) = match conduct {
-            Conduct::Refuses => refusing()?,
-            Conduct::Answers | Conduct::Hangs => listening(conduct, core, Arc::clone(&spans))?,
+            Conduct::Refuses => {
+                let port = TcpSocket::new_v4()?;
+                port.bind(ANY_PORT.into())?;
+                (port.local_addr()?, Running::Refusing { _port: port })
+            }
+            Conduct::Hangs => {
+                let port = std::net::TcpListener::bind(ANY_PORT)?;
+                (port.local_addr()?, Running::Hanging { _port: port })
+            }
+            Conduct::Answers => answering(core, Count(Arc::clone(&spans)))?,
         };
         Ok(Self {
             endpoint: format!("http://{address}"),
             spans,
-            running,
+            _running: running,
         })
     }
 
@@ -64,71 +74,34 @@ impl Collector {
     }
 }
 
-fn refusing() -> anyhow::Result<(SocketAddr, Running)> {
-    let socket = TcpSocket::new_v4()?;
-    socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
-    Ok((socket.local_addr()?, Running::Refusing { _taken: socket }))
-}
-
-fn listening(
-    conduct: Conduct,
-    core: Option<usize>,
-    spans: Arc<AtomicU64>,
-) -> anyhow::Result<(SocketAddr, Running)> {
-    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    listener.set_nonblocking(true)?;
-    let address = listener.local_addr()?;
-    let runtime = Builder::new_current_thread()
+fn answering(core: Option<usize>, count: Count) -> anyhow::Result<(SocketAddr, Running)> {
+    let port = std::net::TcpListener::bind(ANY_PORT)?;
+    port.set_nonblocking(true)?;
+    let address = port.local_addr()?;
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
         .enable_all()
+        .on_thread_start(move || {
+            // Without its own core, the collector disturbs the measurement only slightly.
+            let _ = core.map(affinity::pin);
+        })
         .build()
         .context("could not start the collector's runtime")?;
-    let listener = {
-        let _entered = runtime.enter();
-        TcpListener::from_std(listener)?
-    };
-    let (stop, stopped) = oneshot::channel::<()>();
-    let thread = std::thread::Builder::new().name("collector".to_owned());
-    let thread = thread.spawn(move || {
-        if let Some(core) = core {
-            // Without its own core, the collector disturbs the measurement only slightly.
-            let _ = affinity::pin(core);
-        }
-        runtime.block_on(async {
-            tokio::select! {
-                _ = stopped => {}
-                () = serve(conduct, listener, spans) => {}
-            }
-        });
-    })?;
-    let running = Running::Thread {
-        stop: Some(stop),
-        thread: Some(thread),
-    };
-    Ok((address, running))
+    let entered = runtime.enter();
+    let incoming = TcpIncoming::from(TcpListener::from_std(port)?).with_nodelay(Some(true));
+    drop(entered);
+    let server = Server::builder().add_service(TraceServiceServer::new(count));
+    runtime.spawn(server.serve_with_incoming(incoming));
+    Ok((address, Running::Answering(Some(runtime))))
 }
 
-async fn serve(conduct: Conduct, listener: TcpListener, spans: Arc<AtomicU64>) {
-    if conduct == Conduct::Answers {
-        let service = TraceServiceServer::new(Count(spans));
-        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-        let serving = Server::builder().add_service(service);
-        let _ = serving.serve_with_incoming(incoming).await;
-        return;
-    }
-    let mut held = Vec::new();
-    while let Ok((connection, _)) = listener.accept().await {
-        held.push(connection);
-    }
-}
-
-impl Drop for Collector {
+impl Drop for Running {
     fn drop(&mut self) {
-        if let Running::Thread { stop, thread } = &mut self.running {
-            drop(stop.take());
-            if let Some(thread) = thread.take() {
-                // A panic has already been reported.
-                let _ = thread.join();
-            }
+        // A runtime must not block another one.
+        if let Self::Answering(runtime) = self
+            && let Some(runtime) = runtime.take()
+        {
+            runtime.shutdown_background();
         }
     }
 }
