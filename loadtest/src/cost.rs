@@ -9,15 +9,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Args;
+use shoal_testkit::cluster::Cluster;
 
 use crate::affinity::Cores;
 use crate::drive;
 use crate::mcp::Mode;
 use crate::model::costs::{COUNTED, Costs, Counted, Held, ROLES, by_role, fitted};
 use crate::process;
-use crate::servers::cluster::Cluster;
-use crate::servers::cluster::member::Member;
-use crate::servers::spawned::shoal_binary;
+use crate::servers::{self, redis, shoal_binary};
 
 const CROWD: usize = 1000;
 /// The server writes comments often enough for a measurable cost.
@@ -54,14 +53,12 @@ struct Look {
 }
 
 impl Look {
-    fn take(cluster: &Cluster) -> anyhow::Result<Self> {
+    async fn take(cluster: &Cluster) -> anyhow::Result<Self> {
         let look = |pids: Vec<u32>| process::measure(&pids);
+        let redis = cluster.redis().context("no Redis")?.address();
+        let commands = redis::commands(redis).await?;
         Ok(Self {
-            redis_commands: cluster
-                .redis_commands()?
-                .iter()
-                .map(|(_, n)| *n as f64)
-                .sum(),
+            redis_commands: commands.values().map(|count| *count as f64).sum(),
             usage: ROLES
                 .iter()
                 .map(|role| look(role_of(cluster, role)))
@@ -70,13 +67,13 @@ impl Look {
         })
     }
 
-    fn until_now(
+    async fn until_now(
         &self,
         cluster: &Cluster,
         what: &str,
         counts: Vec<(Counted, f64)>,
     ) -> anyhow::Result<Sample> {
-        let now = Self::take(cluster)?;
+        let now = Self::take(cluster).await?;
         let pairs = || now.usage.iter().zip(&self.usage);
         Ok(Sample {
             what: what.to_owned(),
@@ -102,9 +99,13 @@ pub(crate) fn execute(cost: &Cost) -> anyhow::Result<String> {
 async fn run(cost: &Cost, cores: Option<Cores>) -> anyhow::Result<String> {
     let shoal = shoal_binary(cost.shoal.as_deref())?;
     let keep_alive = format!("{}ms", KEEP_ALIVE.as_millis());
-    let environment = vec![("SHOAL_STREAMS__KEEP_ALIVE", keep_alive)];
-    let cluster = Cluster::start(&shoal, cores.map(|cores| cores.server), &environment)?;
-    let at_first: Vec<f64> = Look::take(&cluster)?
+    let builder = servers::cluster(&shoal, cores.map(|cores| cores.server));
+    let cluster = builder
+        .setting("streams.keep_alive", &keep_alive)
+        .start()
+        .await?;
+    let at_first: Vec<f64> = Look::take(&cluster)
+        .await?
         .usage
         .iter()
         .map(|usage| usage.rss_kib as f64)
@@ -116,9 +117,9 @@ async fn run(cost: &Cost, cores: Option<Cores>) -> anyhow::Result<String> {
         samples.push(sample);
     };
 
-    let look = Look::take(&cluster)?;
+    let look = Look::take(&cluster).await?;
     tokio::time::sleep(seconds).await;
-    push(look.until_now(&cluster, "idle", vec![])?);
+    push(look.until_now(&cluster, "idle", vec![]).await?);
     let (opened, streams, crowd) = crowd(&cluster, seconds).await?;
     let each = |grown: f64| (grown.max(0.0) / CROWD as f64 * 100.0).round() / 100.0;
     let memory_kib = by_role(|at| Held {
@@ -139,9 +140,9 @@ async fn run(cost: &Cost, cores: Option<Cores>) -> anyhow::Result<String> {
                 sessions,
                 duration: seconds,
                 call: drive::Call::echo(tool, 32),
-                ..drive::Plan::at(&cluster.url, mode)
+                ..drive::Plan::at(cluster.url(), mode)
             };
-            let look = Look::take(&cluster)?;
+            let look = Look::take(&cluster).await?;
             let report = drive::run(&plan, |_| {}).await?;
             anyhow::ensure!(
                 report.wrong == 0 && report.failed == 0,
@@ -153,13 +154,16 @@ async fn run(cost: &Cost, cores: Option<Cores>) -> anyhow::Result<String> {
             if mode == Mode::Legacy {
                 counts.push((Counted::Open, sessions as f64));
             }
-            push(look.until_now(&cluster, &format!("{tool} {sessions}"), counts)?);
+            push(
+                look.until_now(&cluster, &format!("{tool} {sessions}"), counts)
+                    .await?,
+            );
         }
     }
-    let look = Look::take(&cluster)?;
-    let (calls, events) = load::progress(&cluster.url, seconds).await?;
+    let look = Look::take(&cluster).await?;
+    let (calls, events) = load::progress(cluster.url(), seconds).await?;
     let counts = vec![(Counted::Journaled, calls), (Counted::Event, events)];
-    push(look.until_now(&cluster, "progress", counts)?);
+    push(look.until_now(&cluster, "progress", counts).await?);
 
     let rows: Vec<Vec<f64>> = samples.iter().map(Sample::row).collect();
     let fit = |of: &dyn Fn(&Sample) -> f64| {
@@ -185,35 +189,37 @@ async fn run(cost: &Cost, cores: Option<Cores>) -> anyhow::Result<String> {
 
 async fn crowd(cluster: &Cluster, seconds: Duration) -> anyhow::Result<(Sample, Sample, Sample)> {
     let crowd = CROWD as f64;
-    let look = Look::take(cluster)?;
-    let clients = load::open(&cluster.url, CROWD).await?;
-    let opened = look.until_now(cluster, "open sessions", vec![(Counted::Open, crowd)])?;
-    let look = Look::take(cluster)?;
-    let streams = load::listen(&cluster.url, &clients).await?;
-    let listened = look.until_now(cluster, "open streams", vec![(Counted::Stream, crowd)])?;
-    let look = Look::take(cluster)?;
+    let look = Look::take(cluster).await?;
+    let clients = load::open(cluster.url(), CROWD).await?;
+    let opened = look
+        .until_now(cluster, "open sessions", vec![(Counted::Open, crowd)])
+        .await?;
+    let look = Look::take(cluster).await?;
+    let streams = load::listen(cluster.url(), &clients).await?;
+    let listened = look
+        .until_now(cluster, "open streams", vec![(Counted::Stream, crowd)])
+        .await?;
+    let look = Look::take(cluster).await?;
     let began = Instant::now();
     tokio::time::sleep(seconds).await;
     let comments = crowd * began.elapsed().as_secs_f64() / KEEP_ALIVE.as_secs_f64();
-    let idle = look.until_now(
-        cluster,
-        "idle streams",
-        vec![(Counted::KeepAlive, comments)],
-    )?;
+    let idle = look
+        .until_now(
+            cluster,
+            "idle streams",
+            vec![(Counted::KeepAlive, comments)],
+        )
+        .await?;
     drop(streams);
     Ok((opened, listened, idle))
 }
 
 fn role_of(cluster: &Cluster, role: &str) -> Vec<u32> {
-    let members = cluster.members.iter();
-    let of_role: Vec<u32> = members
-        .filter(|member| member.role.name() == role)
-        .map(Member::pid)
-        .collect();
-    match of_role.is_empty() {
-        true => vec![cluster.redis_pid()],
-        false => of_role,
-    }
+    let members = cluster.members().iter();
+    let members = members.map(|member| (member.role().as_str(), member.pid()));
+    let redis = cluster.redis().map(|redis| ("redis", redis.pid()));
+    let of_role = members.chain(redis).filter(|(name, _)| *name == role);
+    of_role.map(|(_, pid)| pid).collect()
 }
 
 impl Sample {

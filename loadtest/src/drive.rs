@@ -3,6 +3,8 @@
 mod session;
 mod tally;
 
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,8 +20,7 @@ use crate::mcp::Mode;
 use crate::process;
 use crate::report::{Latency, RedisUsage, RunReport, ServerUsage};
 use crate::scenario::{Finished, Scenario};
-use crate::servers::Running;
-use crate::servers::cluster::redis::Redis;
+use crate::servers::{Running, redis};
 use crate::target::Target;
 use tally::{Phase, Tally};
 
@@ -38,16 +39,16 @@ pub(crate) struct Plan {
     pub(crate) least_calls: u64,
     pub(crate) call: Call,
     pub(crate) pids: Vec<u32>,
-    pub(crate) redis: Option<Redis>,
+    pub(crate) redis: Option<SocketAddr>,
 }
 
 impl Plan {
     /// Returns a plan of echo calls of 32 bytes to a server of this program, without a warm-up.
     pub(crate) fn of(server: &Running, mode: Mode) -> Self {
         Self {
-            pids: server.pids(),
-            redis: server.redis(),
-            ..Self::at(server.url(), mode)
+            pids: server.pids.clone(),
+            redis: server.redis,
+            ..Self::at(&server.url, mode)
         }
     }
 
@@ -129,12 +130,12 @@ pub(crate) async fn run(plan: &Plan, progress: impl Fn(&str)) -> anyhow::Result<
     tally.enter(Phase::Measure);
     let began = Instant::now();
     let calls_before = tally.counts().calls;
-    let before = Reading::take(plan)?;
+    let before = Reading::take(plan).await?;
     let enough = calls_before + plan.least_calls;
     observe(plan.duration, enough, "measure", &tally, &progress).await;
     let elapsed = began.elapsed();
     let calls = tally.counts().calls - calls_before;
-    let after = Reading::take(plan)?;
+    let after = Reading::take(plan).await?;
     tally.enter(Phase::Stop);
     while running.join_next().await.is_some() {}
 
@@ -164,11 +165,11 @@ pub(crate) async fn run(plan: &Plan, progress: impl Fn(&str)) -> anyhow::Result<
 struct Reading {
     server: process::Usage,
     others: Duration,
-    redis: Option<(Duration, Vec<(String, u64)>)>,
+    redis: Option<(Duration, BTreeMap<String, u64>)>,
 }
 
 impl Reading {
-    fn take(plan: &Plan) -> anyhow::Result<Option<Self>> {
+    async fn take(plan: &Plan) -> anyhow::Result<Option<Self>> {
         if plan.pids.is_empty() {
             return Ok(None);
         }
@@ -177,8 +178,8 @@ impl Reading {
         Ok(Some(Self {
             server,
             others,
-            redis: match &plan.redis {
-                Some(redis) => Some((redis.cpu()?, redis.commands()?)),
+            redis: match plan.redis {
+                Some(at) => Some((redis::cpu(at).await?, redis::commands(at).await?)),
                 None => None,
             },
         }))
@@ -186,12 +187,9 @@ impl Reading {
 
     fn redis_since(&self, before: &Self, calls: u64) -> Option<RedisUsage> {
         let ((earlier, before), (now, after)) = before.redis.as_ref().zip(self.redis.as_ref())?;
-        let earlier_count = |name: &str| {
-            let known = before.iter().find(|(known, _)| known == name);
-            known.map_or(0, |(_, count)| *count)
-        };
-        let since = |(name, count): &(String, u64)| {
-            (name.clone(), count.saturating_sub(earlier_count(name)))
+        let since = |(name, count): (&String, &u64)| {
+            let earlier = before.get(name).copied().unwrap_or_default();
+            (name.clone(), count.saturating_sub(earlier))
         };
         let cpu = now.saturating_sub(*earlier).as_secs_f64();
         Some(RedisUsage {

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use shoal_testkit::cluster::Cluster;
 
 use crate::cli::duration;
 use crate::outcome::Outcome;
 use crate::scenario::{Finished, Scenario, Subject};
-use crate::servers::cluster::Shape;
+use crate::servers;
 
 /// The process that is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -66,18 +67,16 @@ pub(crate) struct Failover {
 }
 
 impl Failover {
-    fn shape(&self) -> Shape {
+    async fn cluster(&self) -> anyhow::Result<Cluster> {
         let concurrency = (self.calls + self.steady + 64).to_string();
-        Shape {
-            edges: self.edges,
-            sessions: self.session_nodes,
-            logs: self.logs.clone(),
-            ..Shape::smallest(&vec![
-                ("SHOAL_NODE__LEASE", format!("{}ms", self.lease.as_millis())),
-                ("SHOAL_POOLS__DEMO__BACKEND", "demo".to_owned()),
-                ("SHOAL_POOLS__DEMO__CONCURRENCY", concurrency),
-            ])
-        }
+        let builder = servers::cluster(&self.subject.shoal()?, None)
+            .edges(self.edges)
+            .sessions(self.session_nodes)
+            .logs(self.logs.clone())
+            .lease(self.lease)
+            .setting("pools.demo.backend", "demo")
+            .setting("pools.demo.concurrency", &concurrency);
+        builder.start().await
     }
 
     fn begin(&self, title: String) -> Outcome {

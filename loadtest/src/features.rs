@@ -7,7 +7,7 @@ use crate::load::mix::Kind;
 use crate::mcp::Mode;
 use crate::scenario::finish;
 use crate::servers::collector::Conduct::{self, Answers, Hangs, Refuses};
-use crate::servers::spawned::shoal_binary;
+use crate::servers::shoal_binary;
 use crate::turns::setup::Authentication::{Jwt, Tokens};
 use crate::turns::setup::Features;
 use crate::turns::{Bar, Bench, Case, Column, Comparison, Row, Server, Turns, number, percent};

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use shoal_testkit::cluster::Cluster;
 use tokio::time::{Instant, sleep};
 
 pub(crate) use self::crowd::Wanted;
@@ -18,10 +19,7 @@ use crate::mcp::Mode;
 use crate::memory::{Memory, Reading, Samples};
 use crate::outcome::Outcome;
 use crate::scenario::{Finished, Scenario};
-use crate::servers::cluster::member::Role;
-use crate::servers::cluster::redis::Redis;
-use crate::servers::cluster::{Cluster, Shape};
-use crate::servers::spawned::{Environment, Spawned};
+use crate::servers::{Running, cluster, one_process};
 use crate::steady::{Conduct, Steady};
 use crate::target::Target;
 use crate::times;
@@ -75,7 +73,7 @@ impl Scenario for cli::Idle {
         if let Some(floor) = floor {
             outcome.plain("floor: resident memory a stream", floor, "KiB");
         }
-        let server = Server::start(self)?;
+        let server = Server::start(self).await?;
         warm_up(&server, self).await?;
         let began = Instant::now();
         let grown = Grown::open(&server, &server.streams(self), self.settle).await?;
@@ -136,60 +134,48 @@ fn begin(arguments: &cli::Idle) -> Outcome {
     outcome
 }
 
+#[derive(Default)]
 struct Server {
     urls: Vec<String>,
     memory: Memory,
-    _processes: Vec<(String, Spawned)>,
     _cluster: Option<Cluster>,
+    started: Vec<Running>,
 }
 
 impl Server {
-    fn start(arguments: &cli::Idle) -> anyhow::Result<Self> {
-        match &arguments.shoal {
-            None => Ok(Self {
+    async fn start(arguments: &cli::Idle) -> anyhow::Result<Self> {
+        let Some(shoal) = &arguments.shoal else {
+            return Ok(Self {
                 urls: arguments.urls.clone(),
                 memory: Memory {
                     processes: arguments.pids.clone(),
-                    redis: arguments.redis.clone().map(Redis),
+                    redis: arguments.redis.clone(),
                 },
-                _processes: Vec::new(),
-                _cluster: None,
-            }),
-            Some(shoal) if arguments.cluster => {
-                let shape = Shape {
-                    edges: EDGES,
-                    sessions: arguments.session_nodes,
-                    ..Shape::smallest(&Environment::new())
-                };
-                let cluster = Cluster::start_as(shoal, None, &shape)?;
-                let edges = cluster.of(Role::Edge);
-                Ok(Self {
-                    urls: edges.map(|edge| edge.url.clone()).collect(),
-                    memory: Memory::of(&cluster),
-                    _processes: Vec::new(),
-                    _cluster: Some(cluster),
-                })
-            }
-            Some(shoal) => {
-                let process = Spawned::shoal(shoal, None, &Environment::new())?;
-                Ok(Self::of(vec![("shoal".to_owned(), process)]))
-            }
+                ..Self::default()
+            });
+        };
+        if !arguments.cluster {
+            let mut server = Self::default();
+            server.add("shoal", Running::shoal(one_process(shoal, None)).await?);
+            return Ok(server);
         }
+        let builder = cluster(shoal, None).edges(EDGES);
+        let cluster = builder.sessions(arguments.session_nodes).start().await?;
+        let edges = cluster.edges();
+        let urls = edges.iter().filter_map(|edge| edge.mcp_url());
+        Ok(Self {
+            urls: urls.map(str::to_owned).collect(),
+            memory: Memory::of(&cluster),
+            _cluster: Some(cluster),
+            ..Self::default()
+        })
     }
 
-    fn of(processes: Vec<(String, Spawned)>) -> Self {
-        let named = processes
-            .iter()
-            .map(|(name, one)| (name.clone(), one.pid()));
-        Self {
-            urls: processes.iter().map(|(_, one)| one.url.clone()).collect(),
-            memory: Memory {
-                processes: named.collect(),
-                redis: None,
-            },
-            _processes: processes,
-            _cluster: None,
-        }
+    fn add(&mut self, name: &str, started: Running) {
+        self.urls.push(started.url.clone());
+        let process = (name.to_owned(), started.pids[0]);
+        self.memory.processes.push(process);
+        self.started.push(started);
     }
 
     fn streams(&self, arguments: &cli::Idle) -> Wanted {
@@ -213,14 +199,14 @@ struct Grown {
 
 impl Grown {
     async fn open(server: &Server, wanted: &Wanted, settle: Duration) -> anyhow::Result<Self> {
-        let before = server.memory.read()?;
+        let before = server.memory.read().await?;
         let crowd = Crowd::open(wanted).await?;
         crate::progress(&format!("settling for {settle:?}"));
         sleep(settle).await;
         Ok(Self {
             crowd,
             before,
-            settled: server.memory.read()?,
+            settled: server.memory.read().await?,
         })
     }
 
@@ -283,12 +269,11 @@ fn judge_bare(outcome: &mut Outcome, grown: &Grown) {
 
 async fn floor(arguments: &cli::Idle) -> anyhow::Result<f64> {
     crate::progress("the floor first");
-    let mut processes = Vec::new();
+    let mut server = Server::default();
     for number in 1..=arguments.streams.div_ceil(SHARE) {
-        let process = Spawned::own(&["serve-floor"], None)?;
-        processes.push((format!("floor-{number}"), process));
+        let started = Running::own(&["serve-floor"], None).await?;
+        server.add(&format!("floor-{number}"), started);
     }
-    let server = Server::of(processes);
     let wanted = Wanted {
         // The floor supports only the GET stream.
         mode: Mode::Legacy,
@@ -363,7 +348,7 @@ async fn hold(
             ));
         }
         streams.push((seconds, seen.open as f64));
-        memory.add(seconds, server.memory.read()?);
+        memory.add(seconds, server.memory.read().await?);
     }
     outcome.series("open streams", "", streams);
     memory.write("KiB", outcome);

@@ -8,6 +8,7 @@ use anyhow::{Context, ensure};
 use clap::Args;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use http::HeaderValue;
+use shoal_testkit::cluster::Cluster;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -23,8 +24,7 @@ use crate::mcp::tools::{COUNTER, acknowledged, increment};
 use crate::outcome::Outcome;
 use crate::process::measure;
 use crate::scenario::{Finished, Scenario, Subject};
-use crate::servers::cluster::member::{Member, Role};
-use crate::servers::cluster::{Cluster, Shape};
+use crate::servers;
 use crate::target::Target;
 use crate::times;
 
@@ -62,16 +62,14 @@ pub(crate) struct Listeners {
 }
 
 impl Listeners {
-    fn shape(&self) -> Shape {
-        Shape {
-            edges: self.edges,
-            logs: self.logs.clone(),
-            ..Shape::smallest(&vec![
-                ("SHOAL_POOLS__DEMO__BACKEND", "demo".to_owned()),
-                // Workers must not refuse changes when they fall behind.
-                ("SHOAL_POOLS__DEMO__QUEUE", "100000".to_owned()),
-            ])
-        }
+    async fn cluster(&self, shoal: &Path) -> anyhow::Result<Cluster> {
+        let builder = servers::cluster(shoal, None)
+            .edges(self.edges)
+            .logs(self.logs.clone())
+            .setting("pools.demo.backend", "demo")
+            // Workers must not refuse changes when they fall behind.
+            .setting("pools.demo.queue", "100000");
+        builder.start().await
     }
 }
 
@@ -99,9 +97,9 @@ impl Scenario for Listeners {
             ("rate", rate),
             ("duration", &format!("{duration:?}")),
         ]);
-        let cluster = Cluster::start_as(&shoal, None, &self.shape())?;
-        let pids: Vec<u32> = cluster.of(Role::Edge).map(Member::pid).collect();
-        let targets = cluster.targets().await?;
+        let cluster = self.cluster(&shoal).await?;
+        let pids: Vec<u32> = cluster.edges().iter().map(|edge| edge.pid()).collect();
+        let targets = servers::targets(&cluster).await?;
         let findings = Arc::new(Findings::default());
         let opening = (0..self.listeners).zip(targets.iter().cycle());
         let opening = opening.map(|(_, target)| listen(target.clone(), Arc::clone(&findings)));

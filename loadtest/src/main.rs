@@ -21,7 +21,6 @@ mod outcome;
 mod overload;
 mod payload;
 mod peers;
-mod process;
 mod report;
 mod result;
 mod resume;
@@ -42,6 +41,7 @@ use clap::Parser;
 use cli::{Cli, Command};
 use scenario::{execute, execute_on};
 use servers::{floor, peer, serve_while};
+use shoal_testkit::process::usage as process;
 use tokio::runtime::{Builder, Runtime};
 
 fn main() -> ExitCode {

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context;
+use shoal_testkit::cluster::Cluster;
 
 use crate::outcome::Outcome;
 use crate::process;
-use crate::servers::cluster::Cluster;
-use crate::servers::cluster::redis::Redis;
+use crate::servers::redis::used_memory;
 
 pub(crate) const RESIDENT: &str = ": resident memory";
 
@@ -18,21 +18,23 @@ pub(crate) type Reading = BTreeMap<String, f64>;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memory {
     pub(crate) processes: Vec<(String, u32)>,
-    pub(crate) redis: Option<Redis>,
+    /// HOST:PORT.
+    pub(crate) redis: Option<String>,
 }
 
 impl Memory {
     pub(crate) fn of(cluster: &Cluster) -> Self {
-        let members = cluster.members.iter();
-        let members = members.map(|member| (member.name.replace(' ', "-"), member.pid()));
-        let redis = [("redis".to_owned(), cluster.redis_pid())];
+        let members = cluster.members().iter();
+        let members = members.map(|member| (member.name().to_owned(), member.pid()));
+        let redis = cluster.redis();
+        let process = redis.map(|redis| ("redis".to_owned(), redis.pid()));
         Self {
-            processes: members.chain(redis).collect(),
-            redis: Some(cluster.redis.clone()),
+            processes: members.chain(process).collect(),
+            redis: redis.map(|redis| redis.address().to_string()),
         }
     }
 
-    pub(crate) fn read(&self) -> anyhow::Result<Reading> {
+    pub(crate) async fn read(&self) -> anyhow::Result<Reading> {
         let mut reading = Reading::new();
         for (name, pid) in &self.processes {
             let usage = process::measure(&[*pid]);
@@ -42,7 +44,7 @@ impl Memory {
             reading.insert(format!("{name}{RESIDENT}"), kib as f64);
         }
         if let Some(redis) = &self.redis {
-            let kib = redis.used_memory()? as f64 / 1024.0;
+            let kib = used_memory(redis).await? as f64 / 1024.0;
             reading.insert("redis: used memory".to_owned(), kib);
         }
         Ok(reading)

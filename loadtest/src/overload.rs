@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use clap::Args;
+use shoal_testkit::cluster::Cluster;
 use tokio::time::Instant;
 
 use crate::arrivals::{self, Pool};
@@ -16,7 +17,7 @@ use crate::mcp::client::Client;
 use crate::mcp::tools::call;
 use crate::outcome::Outcome;
 use crate::scenario::{Finished, Scenario, Subject};
-use crate::servers::cluster::{Cluster, Shape};
+use crate::servers;
 use crate::target::Target;
 use crate::times;
 
@@ -60,15 +61,13 @@ impl Overload {
         (self.workers * self.places) as f64 / self.service.as_secs_f64()
     }
 
-    fn shape(&self) -> Shape {
-        Shape {
-            workers: self.workers,
-            logs: self.logs.clone(),
-            ..Shape::smallest(&vec![
-                ("SHOAL_POOLS__DEMO__BACKEND", "demo".to_owned()),
-                ("SHOAL_POOLS__DEMO__CONCURRENCY", self.places.to_string()),
-            ])
-        }
+    async fn cluster(&self, shoal: &Path) -> anyhow::Result<Cluster> {
+        let builder = servers::cluster(shoal, None)
+            .workers(self.workers)
+            .logs(self.logs.clone())
+            .setting("pools.demo.backend", "demo")
+            .setting("pools.demo.concurrency", &self.places.to_string());
+        builder.start().await
     }
 }
 
@@ -95,8 +94,8 @@ impl Scenario for Overload {
             ("times", &self.times),
             ("duration", &format!("{:?}", self.duration)),
         ]);
-        let cluster = Cluster::start_as(&shoal, None, &self.shape())?;
-        let target = Target::resolve(&cluster.url).await?;
+        let cluster = self.cluster(&shoal).await?;
+        let target = Target::resolve(cluster.url()).await?;
         let pool = Arc::new(Pool::new(target, Mode::Modern));
         let milliseconds = self.service.as_millis();
         let call = |due| {

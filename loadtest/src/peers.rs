@@ -6,6 +6,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use shoal_testkit::process::Launch;
+
 use crate::mcp::Mode::{self, Legacy, Modern};
 
 #[derive(Debug)]
@@ -147,12 +149,15 @@ impl Peer {
         self.home(peers).join("server.log")
     }
 
-    pub(crate) fn command(&self, variant: &Variant, peers: &Path, behind: Option<&str>) -> Command {
-        let mut command = command(self.tools.run, &self.home(peers));
-        // Production usually sets this variable, and some packages check it.
-        command.env("NODE_ENV", "production");
-        command.args(variant.arguments).args(behind);
-        command
+    pub(crate) fn launch(&self, variant: &Variant, peers: &Path, behind: Option<&str>) -> Launch {
+        let (home, words) = (self.home(peers), self.tools.run);
+        Launch::new(self.name, words[0], self.log(peers))
+            .arguments(&words[1..])
+            .arguments(variant.arguments)
+            .arguments(behind)
+            // Production usually sets this variable, and some packages check it.
+            .variable("NODE_ENV", "production")
+            .under(&["env".into(), "-C".into(), home.into()])
     }
 
     /// Installs the peer, unless the same files are installed. Blocks.

@@ -24,7 +24,7 @@ use crate::mcp::client::Client;
 use crate::mcp::job::Job;
 use crate::process;
 use crate::scenario::{Finished, Scenario};
-use crate::servers::spawned::{Environment, Spawned};
+use crate::servers::{Running, one_process};
 use crate::target::Target;
 use chance::Chance;
 use client::Life;
@@ -63,8 +63,8 @@ impl Scenario for cli::Resume {
         let Some(program) = &self.shoal else {
             return run(self, &self.urls, &self.pids).await;
         };
-        let server = Spawned::shoal(program, None, &Environment::new())?;
-        run(self, std::slice::from_ref(&server.url), &[server.pid()]).await
+        let server = Running::shoal(one_process(program, None)).await?;
+        run(self, std::slice::from_ref(&server.url), &server.pids).await
     }
 }
 

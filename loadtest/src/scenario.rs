@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::outcome::Outcome;
-use crate::servers::spawned::shoal_binary;
+use crate::servers::shoal_binary;
 
 /// A measurement of several seconds or more.
 pub(crate) trait Scenario {

@@ -1,63 +1,125 @@
-pub(crate) mod cluster;
 pub(crate) mod collector;
 pub(crate) mod floor;
-pub(crate) mod get;
 pub(crate) mod peer;
-pub(crate) mod spawned;
+pub(crate) mod redis;
 
+use std::ffi::OsString;
 use std::io::Read as _;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use axum::Router;
 use axum::serve::ListenerExt;
+use shoal_testkit::admin::Admin;
+use shoal_testkit::cluster::{Builder, Cluster, Role};
+use shoal_testkit::process::{Launch, Process};
+use shoal_testkit::programs;
+use shoal_testkit::redis::Redis;
 use tokio::net::TcpListener;
 
-use cluster::Cluster;
-use cluster::redis::Redis;
-use spawned::Spawned;
+use crate::target::Target;
 
 const PATH: &str = "/mcp";
 
 const LISTENING: &str = "listening on ";
 
+/// As docs/redis.md recommends, and without persistence.
+const REDIS: [&str; 6] = [
+    "--appendonly",
+    "no",
+    "--hash-max-listpack-value",
+    "1024",
+    "--hash-max-listpack-entries",
+    "32",
+];
+
 /// A server that this program has started.
-pub(crate) enum Running {
-    One(Spawned),
-    Many(Cluster),
-    /// A gateway, and the server behind it.
-    Both(Spawned, Spawned),
+pub(crate) struct Running {
+    pub(crate) url: String,
+    pub(crate) pids: Vec<u32>,
+    pub(crate) redis: Option<SocketAddr>,
+    shoal: Option<Cluster>,
+    _others: Vec<Process>,
 }
 
 impl Running {
-    pub(crate) fn url(&self) -> &str {
-        match self {
-            Self::One(server) | Self::Both(server, _) => &server.url,
-            Self::Many(cluster) => &cluster.url,
-        }
+    pub(crate) async fn shoal(builder: Builder) -> anyhow::Result<Self> {
+        let cluster = builder.start().await?;
+        Ok(Self {
+            url: cluster.url().to_owned(),
+            pids: cluster.pids(),
+            redis: cluster.redis().map(Redis::address),
+            shoal: Some(cluster),
+            _others: Vec::new(),
+        })
+    }
+
+    /// Starts a server of this program, which ends with this process, even if this process is killed.
+    pub(crate) async fn own(arguments: &[&str], core: Option<usize>) -> anyhow::Result<Self> {
+        let program = std::env::current_exe().context("could not find this program")?;
+        let launch = Launch::new(&arguments.join(" "), program, "/dev/null")
+            .arguments(arguments)
+            .arguments(["--listen", "127.0.0.1:0", "--while-input"]);
+        Self::launched(launch, core).await
+    }
+
+    pub(crate) async fn launched(launch: Launch, core: Option<usize>) -> anyhow::Result<Self> {
+        let process = Process::start(&launch.under(&on_core(core)))?;
+        Ok(Self {
+            url: process.announced(LISTENING).await?,
+            pids: vec![process.pid()],
+            redis: None,
+            shoal: None,
+            _others: vec![process],
+        })
+    }
+
+    /// Keeps the server behind a gateway.
+    pub(crate) fn before(mut self, behind: Self) -> Self {
+        self.pids.extend(behind.pids);
+        self._others.extend(behind._others);
+        self
     }
 
     /// Returns the admin port, if the server is a single process of Shoal.
-    pub(crate) fn admin(&self) -> Option<&str> {
-        match self {
-            Self::One(server) => Some(&server.admin),
-            Self::Many(_) | Self::Both(..) => None,
-        }
+    pub(crate) fn admin(&self) -> Option<&Admin> {
+        let member = self.shoal.as_ref()?.members().first()?;
+        (member.role() == Role::Whole).then(|| member.admin())
     }
+}
 
-    pub(crate) fn pids(&self) -> Vec<u32> {
-        match self {
-            Self::One(server) => vec![server.pid()],
-            Self::Many(cluster) => cluster.pids(),
-            Self::Both(gateway, server) => vec![gateway.pid(), server.pid()],
-        }
-    }
+fn on_core(core: Option<usize>) -> Vec<OsString> {
+    let words = core.map(|core| ["taskset".into(), "-c".into(), core.to_string().into()]);
+    words.into_iter().flatten().collect()
+}
 
-    pub(crate) fn redis(&self) -> Option<Redis> {
-        match self {
-            Self::One(_) | Self::Both(..) => None,
-            Self::Many(cluster) => Some(cluster.redis.clone()),
-        }
+/// Returns the builder of a cluster with one process of each role.
+pub(crate) fn cluster(shoal: &Path, core: Option<usize>) -> Builder {
+    Cluster::builder()
+        .program(shoal)
+        .without_balancer()
+        .under(on_core(core))
+        .redis_options(&REDIS)
+}
+
+/// Returns the builder of a single process with all roles.
+pub(crate) fn one_process(shoal: &Path, core: Option<usize>) -> Builder {
+    cluster(shoal, core).one_process()
+}
+
+/// Resolves the URLs of all edges.
+pub(crate) async fn targets(cluster: &Cluster) -> anyhow::Result<Vec<Target>> {
+    let edges = cluster.edges();
+    let urls = edges.iter().filter_map(|edge| edge.mcp_url());
+    Target::resolve_all(&urls.map(str::to_owned).collect::<Vec<_>>()).await
+}
+
+/// Returns the named binary, else the one next to this program.
+pub(crate) fn shoal_binary(named: Option<&Path>) -> anyhow::Result<PathBuf> {
+    match named {
+        Some(path) => Ok(path.to_owned()),
+        None => programs::shoal().context("name the shoal binary with --shoal"),
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use clap::Args;
+use shoal_testkit::cluster::{Cluster, Role};
 use tokio::time::{Instant, interval_at, sleep};
 
 use self::churn::Churn;
@@ -17,11 +18,13 @@ use crate::memory::{Memory, RESIDENT, Reading, Samples};
 use crate::outcome::Outcome;
 use crate::process;
 use crate::scenario::{Finished, Scenario, Subject};
-use crate::servers::cluster::member::Role;
-use crate::servers::cluster::{Cluster, Shape};
+use crate::servers;
 
-/// Marks Redis keys that belong to the processes themselves.
-const OF_NODES: &str = "{nodes}";
+/// Counts the keys in Redis except those of the processes themselves.
+const KEYS: &str = "local count = 0 \
+                    for _, key in ipairs(redis.call('KEYS', '*')) do \
+                    if not string.find(key, '{nodes}', 1, true) then count = count + 1 end end \
+                    return count";
 
 const EXPIRY_PATIENCE: Duration = Duration::from_secs(60);
 
@@ -70,9 +73,9 @@ impl Scenario for Soak {
         let seed = self.seed.unwrap_or_else(rand::random);
         let mut outcome = self.begin(seed);
         crate::progress(&format!("seed {seed}"));
-        let cluster = Cluster::start_as(&shoal, None, &self.shape())?;
+        let cluster = self.cluster(&shoal).await?;
 
-        let churn = Arc::new(Churn::new(cluster.targets().await?, seed));
+        let churn = Arc::new(Churn::new(servers::targets(&cluster).await?, seed));
         let memory = Memory::of(&cluster);
         let cpu_before = process::measure(&cluster.pids())?.cpu;
         let began = Instant::now();
@@ -84,13 +87,12 @@ impl Scenario for Soak {
             tokio::select! {
                 ended = &mut running => break ended?,
                 _ = readings.tick() => {
-                    // Reading blocks this thread's clients for some milliseconds.
-                    let (seconds, held) = (began.elapsed().as_secs_f64(), held(&cluster)?);
+                    let (seconds, held) = (began.elapsed().as_secs_f64(), held(&cluster).await?);
                     let (opened, found) = (count(&churn.counts, churn::OPENED), churn.findings.count());
                     crate::progress(&format!(
                         "{seconds:.0} s: {opened} sessions opened, held {held:?}, {found} findings"
                     ));
-                    resident.add(seconds, memory.read()?);
+                    resident.add(seconds, memory.read().await?);
                     others.add(seconds, held);
                 }
             }
@@ -135,39 +137,32 @@ impl Soak {
         outcome
     }
 
-    /// Returns a cluster that keeps state only for a short time.
-    fn shape(&self) -> Shape {
-        let settings = [
-            ("SHOAL_SESSION__PASSIVATE_AFTER", "5s"),
-            ("SHOAL_SESSION__SWEEP_EVERY", "1s"),
-            ("SHOAL_STREAMS__RETENTION", "10s"),
+    /// Starts a cluster that keeps state only for a short time.
+    async fn cluster(&self, shoal: &Path) -> anyhow::Result<Cluster> {
+        let builder = servers::cluster(shoal, None)
+            .edges(self.edges)
+            .sessions(self.session_nodes)
+            .workers(self.workers)
+            .logs(self.logs.clone())
+            .setting("session.passivate_after", "5s")
+            .setting("session.sweep_every", "1s")
+            .setting("session.idle", &format!("{}ms", self.idle.as_millis()))
+            .setting("streams.retention", "10s")
             // Short times, because what workers remember against repeated executions must have its
             // full size before the first third of the run is over.
-            ("SHOAL_POOLS__DEMO__BACKEND", "demo"),
-            ("SHOAL_POOLS__DEMO__CALL_MEMORY", "30s"),
-            ("SHOAL_POOLS__DEMO__RESULT_RETENTION", "10s"),
-        ];
-        let idle = (
-            "SHOAL_SESSION__IDLE",
-            format!("{}ms", self.idle.as_millis()),
-        );
-        let settings = settings.map(|(name, value)| (name, value.to_owned()));
-        Shape {
-            edges: self.edges,
-            sessions: self.session_nodes,
-            workers: self.workers,
-            logs: self.logs.clone(),
-            ..Shape::smallest(&settings.into_iter().chain([idle]).collect())
-        }
+            .setting("pools.demo.backend", "demo")
+            .setting("pools.demo.call_memory", "30s")
+            .setting("pools.demo.result_retention", "10s");
+        builder.start().await
     }
 
     async fn expire(&self, outcome: &mut Outcome, cluster: &Cluster) -> anyhow::Result<()> {
         let left = Instant::now();
         let patience = self.idle * 2 + EXPIRY_PATIENCE;
-        let mut remains = held(cluster)?;
+        let mut remains = held(cluster).await?;
         while remains.values().any(|count| *count > 0.0) && left.elapsed() < patience {
             sleep(Duration::from_secs(1)).await;
-            remains = held(cluster)?;
+            remains = held(cluster).await?;
             crate::progress(&format!("everybody has left: {remains:?}"));
         }
         let seconds = left.elapsed().as_secs_f64();
@@ -181,10 +176,10 @@ impl Soak {
 }
 
 /// Counts what the cluster holds for clients.
-fn held(cluster: &Cluster) -> anyhow::Result<Reading> {
-    let keys = cluster.redis.keys("*")?;
-    let keys = keys.iter().filter(|key| !key.contains(OF_NODES)).count();
-    let mut held = Reading::from([("keys in Redis".to_owned(), keys as f64)]);
+async fn held(cluster: &Cluster) -> anyhow::Result<Reading> {
+    let redis = cluster.redis().context("no Redis")?;
+    let keys = redis.command(&["EVAL", KEYS, "0"]).await?.parse()?;
+    let mut held = Reading::from([("keys in Redis".to_owned(), keys)]);
     let counts = [
         (Role::Session, "sessions on the nodes", "/sessions/live"),
         (Role::Session, "sessions on the nodes", "/sessions/passive"),
@@ -192,11 +187,11 @@ fn held(cluster: &Cluster) -> anyhow::Result<Reading> {
         (Role::Session, "running calls", "/sessions/in_flight"),
         (Role::Edge, "open streams", "/edge/streams"),
     ];
-    for member in &cluster.members {
-        let status = member.status()?;
-        for (_, what, gauge) in counts.iter().filter(|(role, ..)| *role == member.role) {
+    for member in cluster.members() {
+        let status = member.admin().status().await?;
+        for (_, what, gauge) in counts.iter().filter(|(role, ..)| *role == member.role()) {
             let count = status.pointer(gauge).and_then(serde_json::Value::as_f64);
-            let count = count.with_context(|| format!("{} lacks {gauge}", member.name))?;
+            let count = count.with_context(|| format!("{} lacks {gauge}", member.name()))?;
             *held.entry((*what).to_owned()).or_default() += count;
         }
     }

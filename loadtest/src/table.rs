@@ -9,6 +9,7 @@ use crate::mcp::Mode::{self, Legacy, Modern};
 use crate::mcp::job::Job;
 use crate::peers::{self, Peer};
 use crate::scenario::finish;
+use crate::servers::shoal_binary;
 use crate::turns::setup::Features;
 use crate::turns::{
     BEHIND_GATEWAYS, Bar, Bench, Case, Column, Comparison, FLOOR, Row, Server, Turns, number,
@@ -131,7 +132,7 @@ pub(crate) fn execute(table: &Table) -> anyhow::Result<bool> {
     // Installs peers before this process is limited to one core.
     let (installed, left_out) = installed(&table.peers, &directory)?;
     // Without Shoal's binary, its rows are left out.
-    let shoal = turns.shoal.clone().or_else(sibling_shoal);
+    let shoal = turns.shoal.clone().or_else(|| shoal_binary(None).ok());
     let mut bench = Bench::of(turns, shoal)?;
     bench.peers = directory;
     let cases = cases(&installed);
@@ -205,12 +206,6 @@ fn cases(peers: &[&'static Peer]) -> Vec<Case> {
         },
     };
     all.map(case).collect()
-}
-
-pub(crate) fn sibling_shoal() -> Option<PathBuf> {
-    let program = std::env::current_exe().ok()?;
-    let sibling = program.parent().map(|directory| directory.join("shoal"))?;
-    Path::is_file(&sibling).then_some(sibling)
 }
 
 #[cfg(test)]

@@ -6,12 +6,12 @@ mod hostile;
 mod item;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, ValueEnum as _};
+use shoal_testkit::cluster::{Cluster, Member, Role, setting};
 use tokio::time::{interval, sleep};
 
 use self::bound::Limits;
@@ -23,9 +23,7 @@ use crate::mcp::{bearer, token_entry};
 use crate::outcome::Outcome;
 use crate::process;
 use crate::scenario::{Finished, Scenario, Subject};
-use crate::servers::cluster::member::Role;
-use crate::servers::cluster::{Cluster, Shape};
-use crate::servers::spawned::Environment;
+use crate::servers;
 use crate::target::Target;
 
 const EDGES: usize = 2;
@@ -98,8 +96,8 @@ impl Scenario for Tenants {
         ensure!(self.connections > 0, "the hostile tenant needs connections");
         let shoal = self.subject.shoal()?;
         let tokens = [(); 2].map(|()| format!("{:032x}", rand::random::<u128>()));
-        let environment = environment(&tokens, &self.settings)?;
-        let limits = Limits::read(&shoal, &environment)?;
+        let settings = settings(&tokens, &self.settings)?;
+        let limits = Limits::read(&shoal, &settings)?;
         let mut bounds = Vec::new();
         for role in [Role::Edge, Role::Session, Role::Worker] {
             bounds.push((role, limits.kib_above_idle(role, EDGES)?));
@@ -126,15 +124,14 @@ impl Scenario for Tenants {
             false => &self.only,
         };
         for &item in items {
-            let shape = Shape {
-                edges: EDGES,
-                sessions: self.session_nodes,
-                workers: WORKERS,
-                logs: self.logs.clone(),
-                ..Shape::smallest(&environment)
-            };
-            let cluster = Arc::new(Cluster::start_as(&shoal, None, &shape)?);
-            let plain = cluster.targets().await?;
+            let builder = servers::cluster(&shoal, None)
+                .edges(EDGES)
+                .sessions(self.session_nodes)
+                .workers(WORKERS)
+                .logs(self.logs.clone())
+                .settings(settings.clone());
+            let cluster = builder.start().await?;
+            let plain = servers::targets(&cluster).await?;
             let [good, hostile] = [0, 1].map(|tenant| {
                 let authorization = Some(bearer(&tokens[tenant]));
                 let shown = |target: &Target| Target {
@@ -158,7 +155,7 @@ impl Scenario for Tenants {
 }
 
 /// Each entry of `changed` (`SETTING=VALUE`) replaces a setting.
-fn environment(tokens: &[String; 2], changed: &[String]) -> anyhow::Result<Environment> {
+fn settings(tokens: &[String; 2], changed: &[String]) -> anyhow::Result<Vec<(String, String)>> {
     let entries = [
         token_entry("good", &tokens[0]),
         token_entry("hostile", &tokens[1]),
@@ -166,19 +163,14 @@ fn environment(tokens: &[String; 2], changed: &[String]) -> anyhow::Result<Envir
     let tokens = format!("auth.tokens=[{}]", entries.join(","));
     let settings = SETTINGS.split_whitespace().chain([tokens.as_str()]);
     let settings = settings.chain(changed.iter().map(String::as_str));
-    let variable = |setting: &str| {
-        let split = setting.split_once('=');
-        let (name, value) = split.with_context(|| format!("{setting} is not SETTING=VALUE"))?;
-        let name = format!("SHOAL_{}", name.to_uppercase().replace('.', "__"));
-        // The last value wins. The program needs the names to its end.
-        Ok((&*name.leak(), value.to_owned()))
-    };
-    settings.map(variable).collect()
+    // The last value wins.
+    let split = settings.map(|text| setting(text).map_err(anyhow::Error::msg));
+    split.collect()
 }
 
 struct Scene<'a> {
     options: &'a Tenants,
-    cluster: Arc<Cluster>,
+    cluster: Cluster,
     good: Good,
     hostile: Vec<Target>,
 }
@@ -208,9 +200,10 @@ impl Scene<'_> {
             warm.example
         );
         let mut bounds_kib = Vec::new();
-        for member in &self.cluster.members {
-            let bound = bounds.iter().find(|(role, _)| *role == member.role);
-            bounds_kib.push(member.rss_kib()? + bound.map_or(0, |&(_, kib)| kib));
+        for member in self.cluster.members() {
+            let bound = bounds.iter().find(|(role, _)| *role == member.role());
+            let idle_kib = process::measure(&[member.pid()])?.rss_kib;
+            bounds_kib.push(idle_kib + bound.map_or(0, |&(_, kib)| kib));
         }
         let calm = self.phase(None, self.options.baseline_seconds).await?;
         let baseline = &calm.worked;
@@ -221,7 +214,7 @@ impl Scene<'_> {
         );
         let busy = self.phase(Some(item), self.options.seconds).await?;
         let (role, settings, _) = item.share();
-        let mut limit = self.cluster.of(role).count() as u64;
+        let mut limit = self.of(role).count() as u64;
         for setting in settings {
             limit *= limits.number(setting)?;
         }
@@ -230,8 +223,8 @@ impl Scene<'_> {
         outcome.lower(format!("{item}: p99, × baseline"), ratio, "");
         outcome.plain(format!("{item}: held"), held as f64, "");
         let mut fullest = (0.0, String::new());
-        for (member, bound) in self.cluster.members.iter().zip(bounds_kib) {
-            let (name, most) = (&member.name, process::peak_rss_kib(member.pid())?);
+        for (member, bound) in self.cluster.members().iter().zip(bounds_kib) {
+            let (name, most) = (member.name(), process::peak_rss_kib(member.pid())?);
             outcome.lower(format!("{item}: RSS of {name}"), most as f64, "KiB");
             let example = format!("{item}: {name} {most} KiB of {bound}");
             let over = u64::from(most > bound);
@@ -299,26 +292,34 @@ impl Scene<'_> {
         let mut looks = interval(LOOK_EVERY);
         loop {
             looks.tick().await;
-            let (cluster, own) = (Arc::clone(&self.cluster), tally.held());
-            let read = move || match gauge {
-                Gauge::Own(unit) => Ok((own * unit) as f64),
-                Gauge::Queued => queued(&cluster),
-                Gauge::Metric(name) => {
-                    let members = cluster.of(role);
-                    members.map(|member| member.metric(name, &[])).sum()
-                }
+            let held = match gauge {
+                Gauge::Own(unit) => Ok((tally.held() * unit) as f64),
+                Gauge::Queued => self.queued().await,
+                Gauge::Metric(name) => self.metric(role, name).await,
             };
-            if let Ok(Ok(held)) = tokio::task::spawn_blocking(read).await {
+            if let Ok(held) = held {
                 most.fetch_max(held as u64, Ordering::Relaxed);
             }
         }
     }
-}
 
-fn queued(cluster: &Cluster) -> anyhow::Result<f64> {
-    let edge = cluster.of(Role::Edge).next().context("no edge")?;
-    let status = edge.status()?;
-    let pools = status["pools"].as_array().into_iter().flatten();
-    let workers = pools.flat_map(|pool| pool["workers"].as_array().into_iter().flatten());
-    Ok(workers.filter_map(|worker| worker["queued"].as_f64()).sum())
+    async fn metric(&self, role: Role, name: &str) -> anyhow::Result<f64> {
+        let mut sum = 0.0;
+        for member in self.of(role) {
+            sum += member.admin().metric(name, "").await?;
+        }
+        Ok(sum)
+    }
+
+    async fn queued(&self) -> anyhow::Result<f64> {
+        let status = self.cluster.edges()[0].admin().status().await?;
+        let pools = status["pools"].as_array().into_iter().flatten();
+        let workers = pools.flat_map(|pool| pool["workers"].as_array().into_iter().flatten());
+        Ok(workers.filter_map(|worker| worker["queued"].as_f64()).sum())
+    }
+
+    fn of(&self, role: Role) -> impl Iterator<Item = &Member> {
+        let members = self.cluster.members().iter();
+        members.filter(move |member| member.role() == role)
+    }
 }

@@ -7,12 +7,12 @@ pub(crate) mod setup;
 mod verdict;
 
 use std::convert::Infallible;
-use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use clap::Args;
+use shoal_testkit::admin::Admin;
 
 use crate::affinity::Cores;
 use crate::cli::duration;
@@ -22,11 +22,8 @@ use crate::load::mix::Kind;
 use crate::mcp::Mode;
 use crate::peers::{Peer, Variant};
 use crate::report::RunReport;
-use crate::servers::Running;
-use crate::servers::cluster::{Cluster, Shape};
 use crate::servers::collector::{Collector, Conduct};
-use crate::servers::get::get;
-use crate::servers::spawned::Spawned;
+use crate::servers::{Running, cluster, one_process};
 pub(crate) use comparison::{Column, Comparison, write_table};
 pub(crate) use row::{Row, number, percent};
 use setup::{Features, Setup};
@@ -39,6 +36,9 @@ const PEER_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The metrics are read so often that short rounds include a reading.
 const READ_EVERY: Duration = Duration::from_secs(1);
+
+const DROPPED: &str = "shoal_telemetry_dropped_total";
+const OF_TRACES: &str = r#"shoal_telemetry_signal="traces""#;
 
 /// Options for cases that are measured in turns.
 #[derive(Debug, Args)]
@@ -195,10 +195,10 @@ impl Bench {
     /// Fails if the case's features do not work.
     async fn turn(&self, case: &Case, round: usize) -> anyhow::Result<Turn> {
         let setup = Setup::of(&case.features, self.cores.map(|cores| cores.collector)).await?;
-        let server = self.start(case, &setup)?;
+        let server = self.start(case, &setup).await?;
         let tools = match case.server.is_shoal() {
-            true => proof::of(case, server.url(), server.admin(), &setup).await?,
-            false => proof::tools(case.mode, server.url()).await?,
+            true => proof::of(case, &server.url, server.admin(), &setup).await?,
+            false => proof::tools(case.mode, &server.url).await?,
         };
         ensure!(
             tools.iter().any(|tool| tool == case.tool),
@@ -206,7 +206,6 @@ impl Bench {
             case.tool
         );
         let admin = server.admin().filter(|_| case.features.metrics);
-        let admin = admin.map(str::to_owned);
         let plan = Plan {
             authorization: setup.authorization.clone(),
             sessions: self.sessions,
@@ -228,12 +227,12 @@ impl Bench {
         };
         let report = tokio::select! {
             report = drive::run(&plan, progress) => report?,
-            failed = read_metrics(admin.as_deref()) => match failed? {},
+            failed = read_metrics(admin) => match failed? {},
             never = stay_awake(), if self.awake => match never {},
         };
         let spans_received = setup.collector.as_ref().map_or(0, Collector::spans);
         let spans_lost = match admin {
-            Some(admin) => Some(lost_spans(&metrics(admin).await?)),
+            Some(admin) => Some(admin.metric(DROPPED, OF_TRACES).await? as u64),
             None => None,
         };
         let traced = (case.features.traces).is_some_and(|(_, conduct)| conduct == Conduct::Answers);
@@ -248,35 +247,30 @@ impl Bench {
         })
     }
 
-    fn start(&self, case: &Case, setup: &Setup) -> anyhow::Result<Running> {
+    async fn start(&self, case: &Case, setup: &Setup) -> anyhow::Result<Running> {
         let core = self.cores.map(|cores| cores.server);
         let shoal = || self.shoal.as_deref().context("no shoal binary");
-        let environment = &setup.environment;
-        Ok(match case.server {
-            Server::Own(arguments) => Running::One(Spawned::own(arguments, core)?),
-            Server::Shoal => Running::One(Spawned::shoal(shoal()?, core, environment)?),
-            Server::Cluster => Running::Many(Cluster::start(shoal()?, core, environment)?),
-            Server::Combined => {
-                let shape = Shape::combined(environment);
-                Running::Many(Cluster::start_as(shoal()?, core, &shape)?)
-            }
+        let builder = match case.server {
+            Server::Own(arguments) => return Running::own(arguments, core).await,
+            Server::Shoal => one_process(shoal()?, core),
+            Server::Cluster => cluster(shoal()?, core),
+            Server::Combined => cluster(shoal()?, core).combined(1),
             Server::Peer(peer, variant) => {
-                let behind = match variant.is_gateway {
-                    true => Some(Spawned::own(BEHIND_GATEWAYS, core)?),
-                    false => None,
+                // The log may be of an earlier turn.
+                let _ = std::fs::remove_file(peer.log(&self.peers));
+                let start = async |behind| {
+                    let launch = peer.launch(variant, &self.peers, behind);
+                    let started = Running::launched(launch, core).await;
+                    started.context("it did not start")
                 };
-                let url = behind.as_ref().map(|server| server.url.as_str());
-                let mut command = peer.command(variant, &self.peers, url);
-                let log = peer.log(&self.peers);
-                let file = File::create(&log);
-                command.stderr(file.with_context(|| format!("could not write {}", log.display()))?);
-                let server = Spawned::announcing(command, core).context("it did not start")?;
-                match behind {
-                    Some(behind) => Running::Both(server, behind),
-                    None => Running::One(server),
+                if !variant.is_gateway {
+                    return start(None).await;
                 }
+                let behind = Running::own(BEHIND_GATEWAYS, core).await?;
+                return Ok(start(Some(&behind.url)).await?.before(behind));
             }
-        })
+        };
+        Running::shoal(builder.settings(setup.settings.clone())).await
     }
 }
 
@@ -292,36 +286,20 @@ async fn stay_awake() -> Infallible {
     }
 }
 
-async fn read_metrics(admin: Option<&str>) -> anyhow::Result<Infallible> {
+async fn read_metrics(admin: Option<&Admin>) -> anyhow::Result<Infallible> {
     loop {
         tokio::time::sleep(READ_EVERY).await;
         if let Some(admin) = admin {
-            metrics(admin.to_owned()).await?;
+            admin.metrics().await?;
         }
     }
-}
-
-async fn metrics(admin: String) -> anyhow::Result<String> {
-    tokio::task::spawn_blocking(move || get(&admin, "/metrics"))
-        .await
-        .context("the thread that reads metrics ended early")?
-}
-
-fn lost_spans(metrics: &str) -> u64 {
-    let of_traces = metrics.lines().filter(|line| {
-        line.starts_with("shoal_telemetry_dropped_total{")
-            && line.contains(r#"shoal_telemetry_signal="traces""#)
-    });
-    let values = of_traces.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok());
-    // A counter is whole, and written as a float.
-    values.sum::<f64>() as u64
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
 
-    use super::{lost_spans, order};
+    use super::order;
 
     #[test]
     fn every_round_has_every_case_and_begins_with_another() {
@@ -335,17 +313,5 @@ mod tests {
             let first: HashSet<usize> = rounds.iter().map(|round| round[0]).collect();
             assert_eq!(first.len(), rounds.len(), "{count} cases");
         }
-    }
-
-    #[test]
-    fn lost_spans_are_added_up_over_their_reasons() {
-        let metrics = r#"# TYPE shoal_telemetry_dropped_total counter
-shoal_telemetry_dropped_total{shoal_reason="queue_full",shoal_telemetry_signal="traces"} 40
-shoal_telemetry_dropped_total{shoal_reason="export_failed",shoal_telemetry_signal="traces"} 2
-shoal_telemetry_dropped_total{shoal_reason="export_failed",shoal_telemetry_signal="logs"} 7
-shoal_telemetry_exports_total{outcome="failed",shoal_telemetry_signal="traces"} 9
-"#;
-        assert_eq!(lost_spans(metrics), 42);
-        assert_eq!(lost_spans(""), 0);
     }
 }

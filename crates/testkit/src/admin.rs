@@ -70,16 +70,15 @@ impl Admin {
         Ok(answer.json().await?)
     }
 
-    /// Sums the series in `/metrics` that begin with this name and contain this attribute.
-    pub async fn metric(&self, name: &str, attribute: &str) -> anyhow::Result<f64> {
+    /// Returns `/metrics`.
+    pub async fn metrics(&self) -> anyhow::Result<String> {
         let asked = self.http.get(format!("{}/metrics", self.base)).send();
-        let text = asked.await?.error_for_status()?.text().await?;
-        let of_it = |line: &&str| line.starts_with(name) && line.contains(attribute);
-        let values = text.lines().filter(of_it).filter_map(|line| {
-            let value = line.rsplit(' ').next()?;
-            value.parse::<f64>().ok()
-        });
-        Ok(values.sum())
+        Ok(asked.await?.error_for_status()?.text().await?)
+    }
+
+    /// Sums the series of a metric that contain this attribute.
+    pub async fn metric(&self, name: &str, attribute: &str) -> anyhow::Result<f64> {
+        Ok(sum(&self.metrics().await?, name, attribute))
     }
 
     async fn text(&self, path: &str) -> String {
@@ -87,5 +86,30 @@ impl Admin {
             Ok(answer) => answer.text().await.unwrap_or_default(),
             Err(error) => error.to_string(),
         }
+    }
+}
+
+/// Sums the series of a metric in the text of `/metrics` that contain this attribute.
+#[must_use]
+pub fn sum(metrics: &str, name: &str, attribute: &str) -> f64 {
+    let values = metrics.lines().filter_map(|line| {
+        let rest = line.strip_prefix(name)?;
+        let (labels, value) = rest.rsplit_once(' ')?;
+        let is_it = (labels.is_empty() || labels.starts_with('{')) && labels.contains(attribute);
+        is_it.then(|| value.parse::<f64>().ok())?
+    });
+    values.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sum;
+
+    #[test]
+    fn series_are_added_up_by_name_and_attribute() {
+        let text = "# TYPE a gauge\na{k=\"x\"} 1\na{k=\"y\"} 2\na_count{k=\"x\"} 4\nb 8\n";
+        assert_eq!(sum(text, "a", ""), 3.0);
+        assert_eq!(sum(text, "a", "k=\"y\""), 2.0);
+        assert_eq!((sum(text, "b", ""), sum(text, "c", "")), (8.0, 0.0));
     }
 }

@@ -205,7 +205,7 @@ async fn start(options: &Options, store: &Store) -> anyhow::Result<Cluster> {
     for (name, value) in fault.settings() {
         builder = builder.setting(name, value);
     }
-    builder.settings(&options.settings).start().await
+    builder.settings(options.settings.clone()).start().await
 }
 
 fn judge(
@@ -229,7 +229,7 @@ fn judge(
 
 async fn look_at(members: &[Member], verdict: &mut Verdict) {
     for member in members {
-        if !member.is_running().await {
+        if !member.is_running() {
             let detail = format!("{} has ended by itself", member.name());
             verdict.find(None, Violation::Misbehaved, detail);
         }

@@ -19,6 +19,7 @@ use futures::future::join_all;
 pub use builder::Builder;
 pub use certificates::{Certificates, Issued};
 pub use member::Member;
+pub use plan::variable;
 pub use role::Role;
 pub use tools::Tools;
 
@@ -45,7 +46,7 @@ const ORDERLY_END: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub struct Cluster {
     members: Vec<Member>,
-    round_robin: RoundRobin,
+    round_robin: Option<RoundRobin>,
     url: String,
     redis: Option<Redis>,
     certificates: Option<Certificates>,
@@ -61,7 +62,7 @@ impl Cluster {
         Builder::default()
     }
 
-    /// Returns the balancer's URL.
+    /// Returns the balancer's URL, or that of the first edge.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -100,6 +101,13 @@ impl Cluster {
         self.those_that(|role| role == Role::Worker)
     }
 
+    /// Returns the process ids of all members and, last, of Redis.
+    #[must_use]
+    pub fn pids(&self) -> Vec<u32> {
+        let members = self.members.iter().map(Member::pid);
+        members.chain(self.redis.iter().map(Redis::pid)).collect()
+    }
+
     /// Returns the cluster's own Redis.
     #[must_use]
     pub fn redis(&self) -> Option<&Redis> {
@@ -115,7 +123,9 @@ impl Cluster {
     /// Returns the requests that edges have broken.
     #[must_use]
     pub fn breaks(&self) -> Vec<Break> {
-        self.round_robin.breaks()
+        self.round_robin
+            .as_ref()
+            .map_or_else(Vec::new, RoundRobin::breaks)
     }
 
     /// Returns the path of the ledger of [`Tools::Chaos`].

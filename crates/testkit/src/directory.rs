@@ -41,6 +41,16 @@ impl Directory {
         Ok(Self(Arc::new(Owned { path, memory, kept })))
     }
 
+    /// Uses a directory that stays.
+    pub fn at(path: &Path) -> anyhow::Result<Self> {
+        std::fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(Self(Arc::new(Owned {
+            path: path.to_owned(),
+            memory: None,
+            kept: AtomicBool::new(true),
+        })))
+    }
+
     /// Creates a subdirectory for a server that syncs its writes, in memory if there is room, so that a busy disk
     /// does not slow the run.
     pub fn data(&self, name: &str) -> anyhow::Result<PathBuf> {

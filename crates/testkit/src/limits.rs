@@ -78,7 +78,7 @@ mod tests {
         let directory = Directory::create("limits").unwrap();
         let launch = Launch::new("sleep", "sleep", directory.file("log")).arguments(["60"]);
         let process = Process::start(&launch).unwrap();
-        let pid = process.pid().unwrap();
+        let pid = process.pid();
         let limit = || {
             let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
             let line = limits.lines().find(|line| line.starts_with("Max open"));

@@ -1,18 +1,18 @@
 //! Runs programs: their announcements, logs, signals and end.
 
-mod family;
 mod launch;
+pub mod usage;
 
 use std::io::PipeReader;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::{Child, ChildStdout};
+use tokio::process::ChildStdout;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -21,32 +21,45 @@ pub use launch::Launch;
 /// The default time limit, longer than any wait on a busy machine.
 pub const SOON: Duration = Duration::from_secs(30);
 
+/// Interpreters load their packages first.
+const START: Duration = Duration::from_secs(180);
+
 const LOG_TAIL: usize = 4_000;
 
 /// A running program. Dropping it kills the program and all descendants.
 #[derive(Debug)]
 pub struct Process {
     name: String,
-    child: Child,
+    pid: u32,
     lines: watch::Receiver<Vec<String>>,
+    ended: watch::Receiver<Option<ExitStatus>>,
     log: PathBuf,
     _unread: Option<PipeReader>,
 }
 
 impl Process {
-    /// Starts a program.
+    /// Starts a program. It ends with the runtime of this call at the latest.
     pub fn start(launch: &Launch) -> anyhow::Result<Self> {
         let (mut command, unread) = launch.command()?;
         let mut child = command
             .spawn()
-            .with_context(|| format!("cannot start {}", launch.program.display()))?;
+            .with_context(|| format!("cannot start {}", launch.program().display()))?;
+        let pid = child.id().context("no process id")?;
+        let input = child.stdin.take();
         let stdout = child.stdout.take().context("no standard output")?;
         let (sender, lines) = watch::channel(Vec::new());
         tokio::spawn(collect(stdout, sender));
+        let (sender, ended) = watch::channel(None);
+        tokio::spawn(async move {
+            let status = child.wait().await;
+            drop(input);
+            sender.send_replace(status.ok());
+        });
         Ok(Self {
             name: launch.name.clone(),
-            child,
+            pid,
             lines,
+            ended,
             log: launch.log.clone(),
             _unread: unread,
         })
@@ -57,56 +70,54 @@ impl Process {
     /// # Errors
     ///
     /// If the program ends first, or takes too long.
-    pub async fn announced(&mut self, prefix: &str) -> anyhow::Result<String> {
-        let found = timeout(SOON, async {
-            let lines = self
-                .lines
-                .wait_for(|lines| lines.iter().any(|line| line.starts_with(prefix)))
-                .await
-                .ok()?;
-            lines
-                .iter()
-                .find_map(|line| line.strip_prefix(prefix))
-                .map(str::to_owned)
-        })
-        .await;
-        match found {
-            Ok(Some(rest)) => Ok(rest),
-            Ok(None) => bail!("{} ended without {prefix:?}: {}", self.name, self.tail()),
+    pub async fn announced(&self, prefix: &str) -> anyhow::Result<String> {
+        let mut lines = self.lines.clone();
+        let found = |lines: &[String]| {
+            Some(
+                lines
+                    .iter()
+                    .find_map(|line| line.strip_prefix(prefix))?
+                    .to_owned(),
+            )
+        };
+        match timeout(START, lines.wait_for(|lines| found(lines).is_some())).await {
+            Ok(Ok(lines)) => Ok(found(&lines).unwrap_or_default()),
+            Ok(Err(_)) => bail!("{} ended without {prefix:?}: {}", self.name, self.tail()),
             Err(_) => bail!("{} does not say {prefix:?}: {}", self.name, self.tail()),
         }
     }
 
-    /// Returns the process id until the process was seen to have ended.
+    /// Returns the process id.
     #[must_use]
-    pub fn pid(&self) -> Option<u32> {
-        self.child.id()
+    pub fn pid(&self) -> u32 {
+        self.pid
     }
 
     /// Whether the process exists, even if it is stopped.
-    pub fn is_running(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.ended.borrow().is_none()
     }
 
     /// Sends a signal to the program, without its descendants.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
-        let pid = self
-            .pid()
-            .with_context(|| format!("{} has ended", self.name))?;
-        kill(Pid::from_raw(pid.try_into()?), signal)
+        ensure!(self.is_running(), "{} has ended", self.name);
+        kill(Pid::from_raw(self.pid.try_into()?), signal)
             .with_context(|| format!("cannot send {signal} to {}", self.name))
     }
 
     /// Waits until the program ends.
-    pub async fn exit(&mut self, within: Duration) -> anyhow::Result<ExitStatus> {
-        match timeout(within, self.child.wait()).await {
-            Ok(status) => status.with_context(|| format!("cannot wait for {}", self.name)),
+    pub async fn exit(&self, within: Duration) -> anyhow::Result<ExitStatus> {
+        let mut ended = self.ended.clone();
+        let status = match timeout(within, ended.wait_for(Option::is_some)).await {
+            Ok(status) => *status.with_context(|| format!("cannot wait for {}", self.name))?,
             Err(_) => bail!("{} does not end: {}", self.name, self.tail()),
-        }
+        };
+        status.context("no status")
     }
 
     /// Kills the program (SIGKILL). Its children live on, as after a crash.
-    pub async fn kill(&mut self) -> anyhow::Result<()> {
+    pub async fn kill(&self) -> anyhow::Result<()> {
         if self.is_running() {
             self.signal(Signal::SIGKILL)?;
         }
@@ -114,20 +125,13 @@ impl Process {
     }
 
     /// Terminates the program, and kills it with all descendants if it does not end in time.
-    pub async fn end(mut self, within: Duration) {
-        if self.signal(Signal::SIGTERM).is_ok() {
-            // If this times out, dropping the process kills it.
-            let _ = self.exit(within).await;
+    pub async fn end(&self, within: Duration) {
+        if self.signal(Signal::SIGTERM).is_ok() && self.exit(within).await.is_err() {
+            usage::kill_family(self.pid);
         }
     }
 
-    /// Returns the path of the log, to which standard error goes.
-    #[must_use]
-    pub fn log(&self) -> &Path {
-        &self.log
-    }
-
-    /// Returns the end of the log.
+    /// Returns the end of the log, to which standard error goes.
     #[must_use]
     pub fn tail(&self) -> String {
         tail(&self.log)
@@ -136,8 +140,8 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if let (true, Some(pid)) = (self.is_running(), self.pid()) {
-            family::kill(pid);
+        if self.is_running() {
+            usage::kill_family(self.pid);
         }
     }
 }
@@ -156,13 +160,4 @@ async fn collect(stdout: ChildStdout, sender: watch::Sender<Vec<String>>) {
     while let Ok(Some(line)) = lines.next_line().await {
         sender.send_modify(|seen| seen.push(line));
     }
-}
-
-fn connect(command: &mut tokio::process::Command, stderr: Stdio) {
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(stderr)
-        .process_group(0)
-        .kill_on_drop(true);
 }

@@ -2,13 +2,14 @@
 
 mod wire;
 
+use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use nix::sys::signal::Signal;
-use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
 use crate::directory::Directory;
@@ -16,7 +17,7 @@ use crate::free_port;
 use crate::limits::{self, Resource};
 use crate::process::{Launch, Process, SOON};
 
-pub(crate) use wire::command;
+pub use wire::{command, info};
 
 /// Ignores `SIGXFSZ`, so that writes beyond the file size limit fail as on a full disk ([`Redis::fill_disk`]).
 const START: &str = "trap '' XFSZ; exec redis-server \"$@\"";
@@ -38,7 +39,7 @@ pub struct Redis {
     address: SocketAddr,
     launch: Launch,
     data: PathBuf,
-    process: Mutex<Process>,
+    process: Mutex<Arc<Process>>,
     directory: Directory,
 }
 
@@ -49,7 +50,7 @@ impl Redis {
     ///
     /// If `redis-server` is missing or does not answer.
     pub async fn start() -> anyhow::Result<Self> {
-        Self::start_in(Directory::create("redis")?, "redis", &[]).await
+        Self::start_in(Directory::create("redis")?, "redis", &[], &[]).await
     }
 
     /// Starts a server with its log and data in `directory`.
@@ -57,6 +58,7 @@ impl Redis {
         directory: Directory,
         name: &str,
         options: &[&str],
+        starter: &[OsString],
     ) -> anyhow::Result<Self> {
         let port = free_port::reserve()?;
         let data = directory.data(&format!("{name}-data"))?;
@@ -68,16 +70,28 @@ impl Redis {
             .arguments(["--logfile", &log_text, "--save", ""])
             .arguments(["--appendonly", "yes", "--appendfsync", "always", "--dir"])
             .arguments([&data])
-            .arguments(options);
+            .arguments(options)
+            .under(starter);
         let redis = Self {
             address: (Ipv4Addr::LOCALHOST, port).into(),
-            process: Mutex::new(Process::start(&launch)?),
+            process: Mutex::new(Arc::new(Process::start(&launch)?)),
             launch,
             data,
             directory,
         };
         redis.wait_until_ready().await?;
         Ok(redis)
+    }
+
+    fn process(&self) -> Arc<Process> {
+        let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&process)
+    }
+
+    /// Returns the process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process().pid()
     }
 
     /// Returns the server's address.
@@ -155,24 +169,22 @@ impl Redis {
     }
 
     async fn limit_files(&self, bytes: Option<u64>) -> anyhow::Result<()> {
-        let process = self.process.lock().await;
-        let pid = process.pid().context("it has ended")?;
-        limits::set(pid, Resource::FileSize, bytes).await
+        limits::set(self.pid(), Resource::FileSize, bytes).await
     }
 
     /// Stops the server (SIGSTOP). Connections stay open.
     pub async fn pause(&self) -> anyhow::Result<()> {
-        self.process.lock().await.signal(Signal::SIGSTOP)
+        self.process().signal(Signal::SIGSTOP)
     }
 
     /// Continues the server.
     pub async fn resume(&self) -> anyhow::Result<()> {
-        self.process.lock().await.signal(Signal::SIGCONT)
+        self.process().signal(Signal::SIGCONT)
     }
 
     /// Kills the server.
     pub async fn kill(&self) -> anyhow::Result<()> {
-        self.process.lock().await.kill().await
+        self.process().kill().await
     }
 
     /// Starts the server again after [`Redis::kill`].
@@ -182,16 +194,15 @@ impl Redis {
 
     /// Starts the server again with more options.
     pub async fn start_again_with(&self, data: Data, options: &[&str]) -> anyhow::Result<()> {
-        let mut process = self.process.lock().await;
-        if process.is_running() {
+        if self.process().is_running() {
             bail!("{} is running", self.launch.name);
         }
         if data == Data::Lost {
             std::fs::remove_dir_all(&self.data).context("cannot remove the data")?;
             std::fs::create_dir_all(&self.data).context("cannot make the directory")?;
         }
-        *process = Process::start(&self.launch.clone().arguments(options))?;
-        drop(process);
+        let process = Process::start(&self.launch.clone().arguments(options))?;
+        *self.process.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(process);
         self.wait_until_ready().await
     }
 
@@ -203,7 +214,7 @@ impl Redis {
                 _ if Instant::now() < deadline => sleep(Duration::from_millis(10)).await,
                 Ok(other) => bail!("{}: {other}", self.launch.name),
                 Err(error) => {
-                    let log = self.process.lock().await.tail();
+                    let log = self.process().tail();
                     return Err(error).with_context(|| format!("{}: {log}", self.launch.name));
                 }
             }

@@ -49,7 +49,7 @@ impl RedisCluster {
             ]
             .concat();
             let name = format!("redis-{number}");
-            nodes.push(Redis::start_in(directory.clone(), &name, &options).await?);
+            nodes.push(Redis::start_in(directory.clone(), &name, &options, &[]).await?);
         }
         let cluster = Self { nodes };
         cluster.join(replicas).await?;

@@ -42,10 +42,10 @@ impl RedisSentinel {
     pub async fn start() -> anyhow::Result<Self> {
         let directory = Directory::create("redis-sentinel")?;
         let quick = ["--repl-diskless-sync-delay", "0"];
-        let master = Redis::start_in(directory.clone(), "redis-1", &quick).await?;
+        let master = Redis::start_in(directory.clone(), "redis-1", &quick, &[]).await?;
         let of = format!("127.0.0.1 {}", master.address().port());
         let replica = [&quick[..], &["--replicaof", &of]].concat();
-        let replica = Redis::start_in(directory.clone(), "redis-2", &replica).await?;
+        let replica = Redis::start_in(directory.clone(), "redis-2", &replica, &[]).await?;
         let port = free_port::reserve()?;
         let file = directory.file("sentinel.conf");
         let text = format!(

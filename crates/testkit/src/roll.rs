@@ -126,7 +126,7 @@ async fn start(options: &Options) -> anyhow::Result<Cluster> {
         .sessions(options.replicas)
         .workers(options.replicas)
         .tools(tools);
-    builder.settings(&options.settings).start().await
+    builder.settings(options.settings.clone()).start().await
 }
 
 /// A typing mistake must not put load on somebody else's server.

@@ -132,7 +132,7 @@ async fn a_stateful_server_keeps_the_notes_of_each_session_apart() {
     let log = directory.file("notes.log");
     let notes = programs::example("notes").unwrap();
     let launch = Launch::new("notes", notes, log).arguments(SOCKETS);
-    let mut server = Process::start(&launch).unwrap();
+    let server = Process::start(&launch).unwrap();
     let url = server.announced("shoal: serving MCP on ").await.unwrap();
     let one = Client::of("notes", &["--url", &url], User::default()).await;
     let other = Client::of("notes", &["--url", &url], User::default()).await;
@@ -178,11 +178,11 @@ async fn a_worker_within_another_program_joins_a_cluster() {
         "--cluster-listen",
         "127.0.0.1:0",
     ]);
-    let mut node = Process::start(&node).unwrap();
+    let node = Process::start(&node).unwrap();
     let cluster = node.announced("shoal: cluster on ").await.unwrap();
     let url = node.announced("shoal: serving MCP on ").await.unwrap();
     let worker = Launch::new("worker", programs::example("worker").unwrap(), log("w.log"));
-    let mut worker = Process::start(&worker.arguments([cluster])).unwrap();
+    let worker = Process::start(&worker.arguments([cluster])).unwrap();
     let client = Client::of("weather", &["--url", &url], User::default()).await;
     let joined = async {
         while client.tools().await != ["uptime"] {

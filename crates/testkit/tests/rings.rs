@@ -24,7 +24,7 @@ const RINGS: [(&str, u8); 19] = [
     ("shoal-node", 4),
     ("shoal-mcp", 5),
     ("shoal-testkit", 5),
-    ("loadtest", 5),
+    ("loadtest", 6),
 ];
 
 #[test]

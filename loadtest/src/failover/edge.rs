@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::Failover;
@@ -16,8 +16,7 @@ use crate::mcp::Mode;
 use crate::mcp::client::Client;
 use crate::mcp::tools::increment;
 use crate::outcome::Outcome;
-use crate::servers::cluster::Cluster;
-use crate::servers::cluster::member::Role;
+use crate::servers;
 use crate::steady::{Conduct, Done, Steady};
 use crate::target::Target;
 use crate::times;
@@ -30,9 +29,8 @@ pub(super) async fn run(options: &Failover) -> anyhow::Result<Outcome> {
         "one of {} edges killed with {} streams open on it",
         options.edges, options.streams
     ));
-    let shoal = options.subject.shoal()?;
-    let mut cluster = Cluster::start_as(&shoal, None, &options.shape())?;
-    let mut targets = cluster.targets().await?;
+    let cluster = options.cluster().await?;
+    let mut targets = servers::targets(&cluster).await?;
     let others: Arc<[Target]> = targets.split_off(1).into();
     let findings = Arc::<Findings>::default();
 
@@ -43,13 +41,12 @@ pub(super) async fn run(options: &Failover) -> anyhow::Result<Outcome> {
     let refused = Arc::clone(&steady.refusals);
     let began = Instant::now();
     sleep(options.before).await;
-    let victim = cluster.first_mut(Role::Edge).context("no edge")?;
-    let name = victim.name.clone();
+    let victim = cluster.edges()[0];
     let mut changer = Client::open(&others[0], Mode::Legacy, Goodbye::Finish).await?;
     // The first clients notice the kill before `kill` returns.
     let killed = Instant::now();
-    victim.kill()?;
-    crate::progress(&format!("{name} is killed"));
+    victim.kill().await?;
+    crate::progress(&format!("{} is killed", victim.name()));
 
     // Each stream must report this change after its return.
     increment(&mut changer).await?;

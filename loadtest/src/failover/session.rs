@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use shoal_testkit::cluster::Member;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -16,8 +17,7 @@ use crate::mcp::Mode;
 use crate::mcp::client::Client;
 use crate::mcp::job::{Job, Journey};
 use crate::outcome::Outcome;
-use crate::servers::cluster::Cluster;
-use crate::servers::cluster::member::Role;
+use crate::servers;
 use crate::steady::{Conduct, Steady};
 use crate::target::Target;
 use crate::times;
@@ -39,9 +39,8 @@ pub(super) async fn run(options: &Failover) -> anyhow::Result<Outcome> {
         "one of {} session nodes killed with {} calls in flight, lease {:?}",
         options.session_nodes, options.calls, options.lease
     ));
-    let shoal = options.subject.shoal()?;
-    let mut cluster = Cluster::start_as(&shoal, None, &options.shape())?;
-    let targets: Arc<[Target]> = cluster.targets().await?.into();
+    let cluster = options.cluster().await?;
+    let targets: Arc<[Target]> = servers::targets(&cluster).await?.into();
     let findings = Arc::<Findings>::default();
 
     let opening = (0..options.calls).zip(targets.iter().cycle());
@@ -64,13 +63,11 @@ pub(super) async fn run(options: &Failover) -> anyhow::Result<Outcome> {
     let mut calls = start(clients, job, &targets, &findings).await;
 
     sleep(options.before).await;
-    let held = held_by_first(&cluster)?;
-    let victim = cluster
-        .first_mut(Role::Session)
-        .context("no session node")?;
-    let name = victim.name.clone();
+    let victim = cluster.sessions()[0];
+    let held = held_by(victim).await?;
     let killed = Instant::now();
-    victim.kill()?;
+    victim.kill().await?;
+    let name = victim.name();
     crate::progress(&format!("{name} is killed; it held {held} sessions"));
 
     let mut journeys = Vec::new();
@@ -82,8 +79,8 @@ pub(super) async fn run(options: &Failover) -> anyhow::Result<Outcome> {
     outcome.seconds = began.elapsed().as_secs_f64();
 
     // After all calls have ended, the count is final.
-    let worker = cluster.of(Role::Worker).next().context("no worker")?;
-    let executed = worker.metric(EXECUTIONS, &["\"long_job\""])? as u64;
+    let worker = cluster.workers()[0].admin();
+    let executed = worker.metric(EXECUTIONS, "\"long_job\"").await? as u64;
     if executed > options.calls as u64 {
         findings.add(
             "executed twice",
@@ -155,12 +152,8 @@ async fn start(
     calls
 }
 
-fn held_by_first(cluster: &Cluster) -> anyhow::Result<usize> {
-    let node = cluster
-        .of(Role::Session)
-        .next()
-        .context("no session node")?;
-    let status = node.status()?;
+async fn held_by(node: &Member) -> anyhow::Result<usize> {
+    let status = node.admin().status().await?;
     let sessions = &status["sessions"];
     let held = sessions["live"].as_u64().zip(sessions["passive"].as_u64());
     let (live, passive) = held.context("a session node did not say how many sessions it holds")?;

@@ -1,7 +1,6 @@
 //! Counts a call's instructions with callgrind, without those of the kernel. The counts repeat to within about 1%,
 //! even on a busy machine. One client calls at a time, so each call wakes the server.
 
-use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -16,7 +15,7 @@ use crate::load::call::text;
 use crate::mcp::client::Client;
 use crate::mcp::{Mode, tools};
 use crate::scenario::Finished;
-use crate::servers::spawned::Spawned;
+use crate::servers::{Running, one_process};
 use crate::target::Target;
 use crate::turns::setup::Setup;
 use crate::turns::{Case, proof, write_table};
@@ -79,28 +78,25 @@ pub(super) async fn count(cases: &[Case], shoal: &Path) -> anyhow::Result<Counts
 async fn of(case: &Case, shoal: &Path, directory: &Path) -> anyhow::Result<u64> {
     let setup = Setup::of(&case.features, None).await?;
     let profile = directory.join("profile");
-    let mut output = OsString::from("--callgrind-out-file=");
-    output.push(&profile);
-    let mut command = Command::new("valgrind");
-    command
-        .args(["--quiet", "--tool=callgrind"])
-        .args([output.as_os_str(), shoal.as_os_str()]);
-    let server = Spawned::shoal_by(command, None, &setup.environment)?;
-    proof::of(case, &server.url, Some(&server.admin), &setup).await?;
+    let output = format!("--callgrind-out-file={}", profile.display());
+    let words = ["valgrind", "--quiet", "--tool=callgrind", &output];
+    let builder = one_process(shoal, None).under(words);
+    let server = Running::shoal(builder.settings(setup.settings.clone())).await?;
+    proof::of(case, &server.url, server.admin(), &setup).await?;
     let mut target = Target::resolve(&server.url).await?;
     target.authorization.clone_from(&setup.authorization);
     let mut client = Client::open(&target, case.mode, Goodbye::Finish).await?;
     for call in 0..WARM_UP {
         tools::echo(&mut client, "echo", &text(0, call, TEXT_BYTES)).await?;
     }
-    control("--zero", server.pid()).await?;
+    control("--zero", server.pids[0]).await?;
     for call in WARM_UP..WARM_UP + CALLS {
         tools::echo(&mut client, "echo", &text(0, call, TEXT_BYTES)).await?;
     }
     if setup.collector.is_some() {
         tokio::time::sleep(EXPORT).await;
     }
-    control("--dump", server.pid()).await?;
+    control("--dump", server.pids[0]).await?;
     drop(server);
     let dump = directory.join("profile.1");
     let text = std::fs::read_to_string(&dump)

@@ -17,7 +17,7 @@ use crate::mcp::client::Client;
 use crate::mcp::tools::echo;
 use crate::outcome::Outcome;
 use crate::process;
-use crate::servers::spawned::{Environment, Spawned};
+use crate::servers::{Running, one_process};
 use crate::target::Target;
 
 const CALLS: usize = 5;
@@ -38,11 +38,11 @@ pub(super) async fn measure(
 ) -> anyhow::Result<()> {
     let mut peaks = Vec::new();
     for &clients in crowds {
-        let server = Spawned::shoal(shoal, None, &Environment::new())?;
-        let idle = process::peak_rss_kib(server.pid())? as f64 / 1024.0;
+        let server = Running::shoal(one_process(shoal, None)).await?;
+        let idle = process::peak_rss_kib(server.pids[0])? as f64 / 1024.0;
         let target = Target::resolve(&server.url).await?;
         let refused = storm(&target, clients, bytes, findings).await?;
-        let peak = process::peak_rss_kib(server.pid())? as f64 / 1024.0;
+        let peak = process::peak_rss_kib(server.pids[0])? as f64 / 1024.0;
         crate::progress(&format!(
             "{clients} clients at once: peak {peak:.0} MiB, {refused} refused for a while"
         ));

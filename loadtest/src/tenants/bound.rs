@@ -3,9 +3,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
-
-use crate::servers::cluster::member::Role;
-use crate::servers::spawned::Environment;
+use shoal_testkit::cluster::{Role, variable};
 
 const KIB: u64 = 1 << 10;
 /// Maximum bytes of a body or an event that no limit of bytes counts.
@@ -23,10 +21,12 @@ const TWICE: u64 = 2;
 pub(super) struct Limits(Value);
 
 impl Limits {
-    pub(super) fn read(shoal: &Path, environment: &Environment) -> anyhow::Result<Self> {
+    pub(super) fn read(shoal: &Path, settings: &[(String, String)]) -> anyhow::Result<Self> {
         let mut command = Command::new(shoal);
         command.args(["config", "show", "--output", "json"]);
-        let shown = command.envs(environment.clone()).output()?;
+        let variables = settings.iter();
+        command.envs(variables.map(|(name, value)| (variable(name), value)));
+        let shown = command.output()?;
         let error = String::from_utf8_lossy(&shown.stderr);
         ensure!(shown.status.success(), "{error}");
         let shown = serde_json::from_slice(&shown.stdout);
@@ -46,7 +46,7 @@ impl Limits {
         let tail = self.number("streams.tail_events")? * SMALL;
         let (request, of_edges) = (header + TWICE * SMALL, TWICE * edges as u64);
         let units: &[(&str, u64)] = match role {
-            Role::Edge | Role::Combined => &[
+            Role::Edge | Role::Combined | Role::Whole => &[
                 ("limits.connections", header + CONNECTION),
                 ("limits.requests", request),
                 ("limits.bodies_in_flight_bytes", TWICE),
@@ -77,7 +77,7 @@ impl Limits {
             sum += number * bytes;
             text += &format!(" + {setting} {number} × {bytes} B ({mib} MiB)");
         }
-        let (role, mib) = (role.name(), sum >> 20);
+        let (role, mib) = (role.as_str(), sum >> 20);
         crate::progress(&format!("{role} {mib} MiB above idle = {text}"));
         Ok(sum >> 10)
     }

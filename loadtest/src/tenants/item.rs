@@ -3,7 +3,7 @@ use std::fmt;
 use clap::ValueEnum;
 
 use super::hostile::LONG_URI;
-use crate::servers::cluster::member::Role::{self, Edge, Session, Worker};
+use shoal_testkit::cluster::Role::{self, Edge, Session, Worker};
 
 /// An item of the table of shares, and how it is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -2,9 +2,10 @@
 
 use anyhow::{Context, bail, ensure};
 use http::HeaderValue;
+use shoal_testkit::admin::Admin;
 
+use super::Case;
 use super::setup::{HIDDEN, RARE, Setup, random_token};
-use super::{Case, metrics};
 use crate::connection::Goodbye;
 use crate::failure::Failure;
 use crate::mcp::client::Client;
@@ -20,7 +21,7 @@ const REFUSED_BY_SHOAL: &str = "Invalid arguments for tool";
 pub(crate) async fn of(
     case: &Case,
     url: &str,
-    admin: Option<&str>,
+    admin: Option<&Admin>,
     setup: &Setup,
 ) -> anyhow::Result<Vec<String>> {
     let mut target = Target::resolve(url).await?;
@@ -62,7 +63,7 @@ pub(crate) async fn of(
         ("quotas", limited, case.features.quotas),
     ];
     if let Some(admin) = admin {
-        let metered = metrics(admin.to_owned()).await.is_ok();
+        let metered = admin.metrics().await.is_ok();
         found.push(("metrics", metered, case.features.metrics));
     }
     for (feature, is_on, expected) in found {

@@ -13,7 +13,6 @@ use tokio::time::sleep;
 use crate::load::call::POLL_INTERVAL_MS;
 use crate::mcp::{bearer, token_entry};
 use crate::servers::collector::{Collector, Conduct};
-use crate::servers::spawned::Environment;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Authentication {
@@ -115,7 +114,7 @@ const BETWEEN: Duration = Duration::from_millis(20);
 
 pub(crate) struct Setup {
     /// Overrides inherited OpenTelemetry variables too.
-    pub(crate) environment: Environment,
+    pub(crate) settings: Vec<(&'static str, String)>,
     pub(crate) authorization: Option<HeaderValue>,
     pub(crate) collector: Option<Collector>,
     trail: Option<NamedTempFile>,
@@ -130,7 +129,7 @@ impl Setup {
         let collector = traces.map(|(_, conduct)| Collector::start(conduct, core));
         let telemetry = features.metrics || traces.is_some();
         let mut setup = Self {
-            environment: Vec::new(),
+            settings: Vec::new(),
             authorization: None,
             collector: collector.transpose()?,
             trail: features.audit.then(NamedTempFile::new).transpose()?,
@@ -138,20 +137,20 @@ impl Setup {
             _issuer: None,
         };
         for (name, is_on) in [
-            ("SHOAL_CATALOG__VALIDATE_ARGUMENTS", features.validation),
-            ("SHOAL_TELEMETRY__ENABLED", telemetry),
-            ("SHOAL_TELEMETRY__METRICS__PROMETHEUS", features.metrics),
-            ("SHOAL_TELEMETRY__METRICS__OTLP", false),
-            ("SHOAL_TELEMETRY__LOGS__OTLP", false),
-            ("SHOAL_TELEMETRY__TRACES__ENABLED", traces.is_some()),
+            ("catalog.validate_arguments", features.validation),
+            ("telemetry.enabled", telemetry),
+            ("telemetry.metrics.prometheus", features.metrics),
+            ("telemetry.metrics.otlp", false),
+            ("telemetry.logs.otlp", false),
+            ("telemetry.traces.enabled", traces.is_some()),
         ] {
             setup.set(name, is_on);
         }
         if let (Some((ratio, _)), Some(collector)) = (traces, &setup.collector) {
             let endpoint = collector.endpoint.clone();
-            setup.set("SHOAL_TELEMETRY__ENDPOINT", endpoint);
-            setup.set("SHOAL_TELEMETRY__PROTOCOL", "grpc");
-            setup.set("SHOAL_TELEMETRY__TRACES__RATIO", ratio);
+            setup.set("telemetry.endpoint", endpoint);
+            setup.set("telemetry.protocol", "grpc");
+            setup.set("telemetry.traces.ratio", ratio);
         }
         match features.authentication {
             Authentication::Off => {}
@@ -160,41 +159,41 @@ impl Setup {
         }
         if features.policy {
             let has_claims = features.authentication == Authentication::Jwt;
-            setup.set("SHOAL_POLICY__RULES", rules(has_claims));
+            setup.set("policy.rules", rules(has_claims));
         }
         if features.quotas {
             let mut file = tempfile::Builder::new().suffix(".toml").tempfile()?;
             file.write_all(QUOTAS.as_bytes())?;
-            setup.set("SHOAL_CONFIG", file.path().display());
+            setup.set("config", file.path().display());
             setup._quotas = Some(file);
         }
         if let Some(trail) = &setup.trail {
             let path = trail.path().display().to_string();
-            setup.set("SHOAL_AUDIT__FILE", path);
+            setup.set("audit.file", path);
         }
         if features.tasks {
-            setup.set("SHOAL_TASKS__AFTER", "1ms");
+            setup.set("tasks.after", "1ms");
             let poll_interval = format!("{POLL_INTERVAL_MS}ms");
-            setup.set("SHOAL_TASKS__POLL_INTERVAL", poll_interval);
+            setup.set("tasks.poll_interval", poll_interval);
             // With these times, a task is unloaded and forgotten within a run. Tasks that live for an hour would
             // exceed the limit of sessions.
-            setup.set("SHOAL_SESSION__SWEEP_EVERY", "1s");
-            setup.set("SHOAL_SESSION__PASSIVATE_AFTER", "1s");
-            setup.set("SHOAL_TASKS__TTL", "5s");
+            setup.set("session.sweep_every", "1s");
+            setup.set("session.passivate_after", "1s");
+            setup.set("tasks.ttl", "5s");
         }
         Ok(setup)
     }
 
     fn set(&mut self, name: &'static str, value: impl ToString) {
-        self.environment.push((name, value.to_string()));
+        self.settings.push((name, value.to_string()));
     }
 
     fn know_tokens(&mut self, count: usize) {
         let tokens: Vec<String> = (0..count).map(|_| random_token()).collect();
         let entries = tokens.iter().map(|token| token_entry("loadtest", token));
         let entries = entries.collect::<Vec<_>>().join(",");
-        self.set("SHOAL_AUTH__MODE", "tokens");
-        self.set("SHOAL_AUTH__TOKENS", format!("[{entries}]"));
+        self.set("auth.mode", "tokens");
+        self.set("auth.tokens", format!("[{entries}]"));
         self.authorization = tokens.last().map(|token| bearer(token));
     }
 
@@ -205,9 +204,9 @@ impl Setup {
         claims["exp"] = json!(now() + LIFETIME);
         claims["tenant"] = json!(TENANT);
         let trusted = format!(r#"[{{issuer="{}",allow_http=true}}]"#, issuer.issuer);
-        self.set("SHOAL_AUTH__MODE", "oauth");
-        self.set("SHOAL_AUTH__RESOURCE", RESOURCE);
-        self.set("SHOAL_AUTH__ISSUERS", trusted);
+        self.set("auth.mode", "oauth");
+        self.set("auth.resource", RESOURCE);
+        self.set("auth.issuers", trusted);
         self.authorization = Some(bearer(&key.token(&claims)));
         self._issuer = Some(issuer);
     }

@@ -67,23 +67,25 @@ async fn main() -> anyhow::Result<()> {
     );
     let asked = async {
         tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+            _ = terminate.recv() => true,
+            // Redis has heard it from the terminal too.
+            _ = interrupt.recv() => false,
         }
     };
     tokio::pin!(asked);
     let cluster = tokio::select! {
         cluster = start(&arguments) => cluster?,
-        () = &mut asked => return Ok(()),
+        _ = &mut asked => return Ok(()),
     };
     println!("testkit: serving MCP on {}", cluster.url());
     for member in cluster.members() {
-        let pid = member.pid().await.unwrap_or_default();
-        eprintln!("testkit: {} is process {pid}", member.name());
+        eprintln!("testkit: {} is process {}", member.name(), member.pid());
     }
-    asked.await;
+    let in_order = asked.await;
     let directory = cluster.directory().clone();
-    cluster.end().await;
+    if in_order {
+        cluster.end().await;
+    }
     if let Some(logs) = &arguments.logs {
         copy_logs(directory.path(), logs)?;
     }
@@ -106,7 +108,7 @@ async fn start(arguments: &Arguments) -> anyhow::Result<Cluster> {
     if let Some(lease) = arguments.lease_ms {
         builder = builder.lease(Duration::from_millis(lease));
     }
-    builder.settings(&arguments.settings).start().await
+    builder.settings(arguments.settings.clone()).start().await
 }
 
 impl Arguments {

@@ -14,7 +14,7 @@ pub(super) struct Announced {
 }
 
 impl Announced {
-    pub(super) async fn by(process: &mut Process, role: Role) -> anyhow::Result<Self> {
+    pub(super) async fn by(process: &Process, role: Role) -> anyhow::Result<Self> {
         let mut mcp = None;
         if role.serves_clients() {
             let url = process.announced("shoal: serving MCP on ").await?;

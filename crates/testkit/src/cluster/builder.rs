@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,8 +29,11 @@ pub struct Builder {
     fault_proxies: bool,
     tls: bool,
     clock: Option<WrongClock>,
-    listen: SocketAddr,
+    listen: Option<SocketAddr>,
     program: Option<PathBuf>,
+    starter: Vec<OsString>,
+    redis_options: Vec<String>,
+    logs: Option<PathBuf>,
     store: Option<String>,
     settings: Vec<(String, String)>,
     worker_settings: Vec<(String, String)>,
@@ -47,8 +51,11 @@ impl Default for Builder {
             fault_proxies: false,
             tls: false,
             clock: None,
-            listen: (Ipv4Addr::LOCALHOST, 0).into(),
+            listen: Some((Ipv4Addr::LOCALHOST, 0).into()),
             program: None,
+            starter: Vec::new(),
+            redis_options: Vec::new(),
+            logs: None,
             store: None,
             settings: Vec::new(),
             worker_settings: Vec::new(),
@@ -122,8 +129,13 @@ impl Builder {
 
     /// Adds settings for every member.
     #[must_use]
-    pub fn settings(mut self, settings: &[(String, String)]) -> Self {
-        self.settings.extend_from_slice(settings);
+    pub fn settings<N: Into<String>, V: Into<String>>(
+        mut self,
+        settings: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        let settings = settings.into_iter();
+        self.settings
+            .extend(settings.map(|(name, value)| (name.into(), value.into())));
         self
     }
 
@@ -160,7 +172,14 @@ impl Builder {
     /// Sets the balancer's address. The default is a free port.
     #[must_use]
     pub fn listen(mut self, address: SocketAddr) -> Self {
-        self.listen = address;
+        self.listen = Some(address);
+        self
+    }
+
+    /// Starts no balancer. [`Cluster::url`] is then that of the first edge.
+    #[must_use]
+    pub fn without_balancer(mut self) -> Self {
+        self.listen = None;
         self
     }
 
@@ -178,14 +197,39 @@ impl Builder {
         self
     }
 
-    /// Starts all members, and waits until every edge knows all session nodes. Otherwise the first one would get all
-    /// early sessions.
+    /// Starts all processes by another program, such as `taskset -c 0`.
+    #[must_use]
+    pub fn under(mut self, words: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        self.starter.extend(words.into_iter().map(Into::into));
+        self
+    }
+
+    /// Adds options of the cluster's own Redis, which override the usual ones.
+    #[must_use]
+    pub fn redis_options(mut self, options: &[&str]) -> Self {
+        self.redis_options
+            .extend(options.iter().map(|&option| option.to_owned()));
+        self
+    }
+
+    /// Sets the directory of logs and data, which is then kept. The default is a temporary one.
+    #[must_use]
+    pub fn logs(mut self, directory: Option<PathBuf>) -> Self {
+        self.logs = directory;
+        self
+    }
+
+    /// Starts all members, and waits until every edge and session node knows the others and the workers. Otherwise
+    /// the first ones would get all early sessions and calls.
     ///
     /// # Errors
     ///
     /// If a member does not get ready. The error contains its log.
     pub async fn start(self) -> anyhow::Result<Cluster> {
-        let directory = Directory::create("cluster")?;
+        let directory = match &self.logs {
+            Some(path) => Directory::at(path)?,
+            None => Directory::create("cluster")?,
+        };
         let program = match &self.program {
             Some(program) => program.clone(),
             None => programs::shoal()?,
@@ -193,7 +237,8 @@ impl Builder {
         let redis = if self.one_process || self.store.is_some() {
             None
         } else {
-            let redis = Redis::start_in(directory.clone(), "redis", &[]);
+            let options: Vec<&str> = self.redis_options.iter().map(String::as_str).collect();
+            let redis = Redis::start_in(directory.clone(), "redis", &options, &self.starter);
             Some(redis.await.context("cannot start Redis")?)
         };
         let certificates = self.tls.then(|| Certificates::create(&directory));
@@ -203,6 +248,7 @@ impl Builder {
         settings.extend(of_members.iter().flat_map(Issued::settings));
         let plan = Plan {
             program,
+            starter: self.starter.clone(),
             directory: directory.clone(),
             settings,
             worker_settings: self.worker_settings.clone(),
@@ -219,9 +265,9 @@ impl Builder {
         let dialled = members
             .iter()
             .filter(|member| member.dialled_at().is_some());
-        let edges = dialled.filter(|member| member.role().serves_clients());
         let nodes = self.sessions + self.combined;
-        try_join_all(edges.map(|edge| edge.wait_until_it_knows(nodes, SOON))).await?;
+        let known = dialled.map(|member| member.wait_until_it_knows(nodes, self.workers, SOON));
+        try_join_all(known).await?;
         let (round_robin, url) = self.balance(&members).await?;
         let mut started = HashMap::new();
         for member in &members {
@@ -258,12 +304,16 @@ impl Builder {
         Ok(members)
     }
 
-    async fn balance(&self, members: &[Member]) -> anyhow::Result<(RoundRobin, String)> {
+    async fn balance(&self, members: &[Member]) -> anyhow::Result<(Option<RoundRobin>, String)> {
+        let Some(listen) = self.listen else {
+            let url = members.iter().find_map(Member::mcp_url);
+            return Ok((None, url.context("a cluster needs an edge")?.to_owned()));
+        };
         let edges: Vec<Edge> = members.iter().filter_map(Member::as_edge).collect();
         let path = members.iter().find_map(Member::mcp_path);
         let path = path.context("a cluster needs an edge")?;
-        let round_robin = RoundRobin::start(self.listen, edges).await?;
+        let round_robin = RoundRobin::start(listen, edges).await?;
         let url = format!("http://{}{path}", round_robin.address());
-        Ok((round_robin, url))
+        Ok((Some(round_robin), url))
     }
 }

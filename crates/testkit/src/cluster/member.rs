@@ -1,12 +1,12 @@
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitStatus;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use nix::sys::signal::Signal;
-use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
 use super::Role;
@@ -25,8 +25,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 pub struct Member {
     role: Role,
     launch: Launch,
-    settings: std::sync::Mutex<Vec<(String, String)>>,
-    process: Mutex<Process>,
+    settings: Mutex<Vec<(String, String)>>,
+    process: Mutex<Arc<Process>>,
     announced: Announced,
     gates: Gates,
     dialers: Dialers,
@@ -39,14 +39,14 @@ impl Member {
         gates: Gates,
         dialers: Dialers,
     ) -> anyhow::Result<Self> {
-        let mut process = Process::start(&launch)?;
+        let process = Process::start(&launch)?;
         note(&dialers, &process, &launch);
-        let announced = Announced::by(&mut process, role).await?;
+        let announced = Announced::by(&process, role).await?;
         Ok(Self {
             role,
             launch,
-            settings: std::sync::Mutex::default(),
-            process: Mutex::new(process),
+            settings: Mutex::default(),
+            process: Mutex::new(Arc::new(process)),
             announced,
             gates,
             dialers,
@@ -108,14 +108,21 @@ impl Member {
         settings.push((name.to_owned(), value.to_owned()));
     }
 
-    /// Returns the process id, while the process runs.
-    pub async fn pid(&self) -> Option<u32> {
-        self.process.lock().await.pid()
+    fn process(&self) -> Arc<Process> {
+        let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&process)
+    }
+
+    /// Returns the process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process().pid()
     }
 
     /// Whether the process runs.
-    pub async fn is_running(&self) -> bool {
-        self.process.lock().await.is_running()
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.process().is_running()
     }
 
     /// Waits until the member is ready.
@@ -129,21 +136,26 @@ impl Member {
         waited.with_context(log)
     }
 
-    /// Waits until the member can place sessions on this many nodes.
+    /// Waits until the member can place sessions on this many nodes and calls on this many workers.
     ///
     /// # Errors
     ///
     /// The member's view of the cluster, if that takes too long.
-    pub async fn wait_until_it_knows(&self, nodes: usize, within: Duration) -> anyhow::Result<()> {
+    pub async fn wait_until_it_knows(
+        &self,
+        nodes: usize,
+        workers: usize,
+        within: Duration,
+    ) -> anyhow::Result<()> {
         let deadline = Instant::now() + within;
         loop {
             let status = self.announced.admin.status().await?;
-            if nodes_that_take_sessions(&status) >= nodes {
+            if nodes_that_take_sessions(&status) >= nodes && reachable_workers(&status) >= workers {
                 return Ok(());
             }
             if Instant::now() > deadline {
                 bail!(
-                    "{} does not know {nodes} session nodes: {status}",
+                    "{} does not know {nodes} session nodes and {workers} workers: {status}",
                     self.name()
                 );
             }
@@ -153,22 +165,22 @@ impl Member {
 
     /// Kills the process (SIGKILL).
     pub async fn kill(&self) -> anyhow::Result<()> {
-        self.process.lock().await.kill().await
+        self.process().kill().await
     }
 
     /// Stops the process (SIGSTOP).
     pub async fn pause(&self) -> anyhow::Result<()> {
-        self.process.lock().await.signal(Signal::SIGSTOP)
+        self.process().signal(Signal::SIGSTOP)
     }
 
     /// Continues the process (SIGCONT).
     pub async fn resume(&self) -> anyhow::Result<()> {
-        self.process.lock().await.signal(Signal::SIGCONT)
+        self.process().signal(Signal::SIGCONT)
     }
 
     /// Terminates the process (SIGTERM). Fails if the process does not end in time.
     pub async fn terminate(&self, within: Duration) -> anyhow::Result<ExitStatus> {
-        let mut process = self.process.lock().await;
+        let process = self.process();
         process.signal(Signal::SIGTERM)?;
         process.exit(within).await
     }
@@ -208,18 +220,16 @@ impl Member {
     }
 
     async fn start_as(&self, launch: Launch) -> anyhow::Result<()> {
-        let mut process = self.process.lock().await;
-        if process.is_running() {
-            bail!("{} is running", self.name());
-        }
-        *process = Process::start(&launch)?;
+        ensure!(!self.is_running(), "{} is running", self.name());
+        let process = Arc::new(Process::start(&launch)?);
         note(&self.dialers, &process, &launch);
-        Announced::by(&mut process, self.role).await.map(drop)
+        *self.process.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&process);
+        Announced::by(&process, self.role).await.map(drop)
     }
 
     /// Terminates the process, and kills it if it does not end in time.
     pub async fn end(self, within: Duration) {
-        self.process.into_inner().end(within).await;
+        self.process().end(within).await;
     }
 
     fn next_launch(&self) -> Launch {
@@ -276,8 +286,15 @@ fn nodes_that_take_sessions(status: &serde_json::Value) -> usize {
     nodes.map_or(0, |nodes| nodes.iter().filter(takes).count())
 }
 
+fn reachable_workers(status: &serde_json::Value) -> usize {
+    let pools = status["pools"].as_array().into_iter().flatten();
+    let workers = pools.flat_map(|pool| pool["workers"].as_array().into_iter().flatten());
+    let ids = workers.filter(|worker| worker["reachable"] == true);
+    ids.map(|worker| worker["id"].to_string())
+        .collect::<HashSet<_>>()
+        .len()
+}
+
 fn note(dialers: &Dialers, process: &Process, launch: &Launch) {
-    if let Some(pid) = process.pid() {
-        dialers.add(pid, &launch.name);
-    }
+    dialers.add(process.pid(), &launch.name);
 }

@@ -1,3 +1,4 @@
+use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ use crate::process::Launch;
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) program: PathBuf,
+    pub(super) starter: Vec<OsString>,
     pub(super) directory: Directory,
     pub(super) settings: Vec<(String, String)>,
     pub(super) worker_settings: Vec<(String, String)>,
@@ -92,11 +94,14 @@ impl Plan {
             // Last, because a command takes the rest of the line.
             launch = launch.arguments(self.tools.arguments(&self.directory, number)?);
         }
+        let launch = launch.under(&self.starter);
         Member::start(role, launch, gates, self.dialers.clone()).await
     }
 }
 
-pub(super) fn variable(setting: &str) -> String {
+/// Returns the environment variable of a setting such as `streams.retry`.
+#[must_use]
+pub fn variable(setting: &str) -> String {
     format!("SHOAL_{}", setting.to_uppercase().replace('.', "__"))
 }
 

@@ -1,7 +1,7 @@
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::{self, PipeReader, PipeWriter, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::thread;
 
@@ -13,10 +13,8 @@ use tokio::process::Command;
 pub struct Launch {
     /// The name for messages.
     pub name: String,
-    /// The program's path.
-    pub program: PathBuf,
-    /// The arguments.
-    pub arguments: Vec<OsString>,
+    /// The program's path and its arguments, perhaps after those of a program that starts it.
+    words: Vec<OsString>,
     /// Variables to set, besides inherited ones that do not begin with `SHOAL_`.
     pub environment: Vec<(String, String)>,
     /// The file to which standard error is appended.
@@ -30,8 +28,7 @@ impl Launch {
     pub fn new(name: &str, program: impl Into<PathBuf>, log: impl Into<PathBuf>) -> Self {
         Self {
             name: name.to_owned(),
-            program: program.into(),
-            arguments: Vec::new(),
+            words: vec![program.into().into()],
             environment: Vec::new(),
             log: log.into(),
             is_unread: false,
@@ -41,7 +38,14 @@ impl Launch {
     /// Adds arguments.
     #[must_use]
     pub fn arguments<A: Into<OsString>>(mut self, more: impl IntoIterator<Item = A>) -> Self {
-        self.arguments.extend(more.into_iter().map(Into::into));
+        self.words.extend(more.into_iter().map(Into::into));
+        self
+    }
+
+    /// Starts the program by another one, such as `taskset -c 0`.
+    #[must_use]
+    pub fn under(mut self, starter: &[OsString]) -> Self {
+        self.words.splice(0..0, starter.iter().cloned());
         self
     }
 
@@ -58,6 +62,10 @@ impl Launch {
         self.environment.push((name.to_owned(), value.to_owned()));
     }
 
+    pub(super) fn program(&self) -> &Path {
+        Path::new(&self.words[0])
+    }
+
     pub(super) fn command(&self) -> anyhow::Result<(Command, Option<PipeReader>)> {
         let (stderr, unread) = if self.is_unread {
             let (reader, writer) = full_pipe().context("cannot make a pipe")?;
@@ -70,15 +78,19 @@ impl Launch {
                 .with_context(|| format!("cannot write {}", self.log.display()))?;
             (Stdio::from(log), None)
         };
-        let mut command = Command::new(&self.program);
-        command.args(&self.arguments);
+        let mut command = Command::new(&self.words[0]);
+        command
+            .args(&self.words[1..])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(stderr)
+            .kill_on_drop(true);
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("SHOAL_") {
                 command.env_remove(name);
             }
         }
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        super::connect(&mut command, stderr);
         Ok((command, unread))
     }
 }

@@ -1,21 +1,33 @@
-use std::net::SocketAddr;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, ToSocketAddrs};
 use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// If the reply is an array, reads only its head.
-pub(crate) async fn command(address: SocketAddr, words: &[&str]) -> anyhow::Result<String> {
+/// Returns the lines of `INFO section`.
+pub async fn info(
+    address: impl ToSocketAddrs,
+    section: &str,
+) -> anyhow::Result<BTreeMap<String, String>> {
+    let text = command(address, &["INFO", section]).await?;
+    let lines = text.lines().filter_map(|line| line.split_once(':'));
+    Ok(lines
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect())
+}
+
+/// Sends a command. If the reply is an array, reads only its head.
+pub async fn command(address: impl ToSocketAddrs, words: &[&str]) -> anyhow::Result<String> {
     timeout(PATIENCE, exchange(address, words))
         .await
         .with_context(|| format!("no reply to {words:?}"))?
 }
 
-async fn exchange(address: SocketAddr, words: &[&str]) -> anyhow::Result<String> {
+async fn exchange(address: impl ToSocketAddrs, words: &[&str]) -> anyhow::Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     let mut text = format!("*{}\r\n", words.len());
     for word in words {

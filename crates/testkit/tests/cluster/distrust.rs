@@ -78,7 +78,7 @@ async fn a_process_of_another_authority_is_not_ready_until_it_has_a_certificate_
     let cluster = start(small().tls()).await;
     let directory = Directory::create("distrust").unwrap();
     let other = Certificates::create(&directory).unwrap().of_members();
-    let (mut stranger, admin) = whole(&cluster, &directory, &other);
+    let (stranger, admin) = whole(&cluster, &directory, &other);
     within(stranger.announced("shoal: admin on "))
         .await
         .unwrap();

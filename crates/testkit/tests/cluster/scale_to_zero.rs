@@ -103,7 +103,7 @@ async fn a_pool_at_zero_is_listed_and_its_first_calls_bring_a_worker() {
     edge.unset("pools.demo.scale_to_zero.wait");
     session.start_again().await.unwrap();
     again(edge).await;
-    edge.wait_until_it_knows(1, Duration::from_secs(30))
+    edge.wait_until_it_knows(1, 0, Duration::from_secs(30))
         .await
         .unwrap();
     let client = Client::open(url).await;

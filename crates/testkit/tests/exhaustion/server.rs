@@ -106,7 +106,7 @@ impl Server {
     async fn status(&self, line: &str) -> Vec<Memory> {
         let mut all = Vec::new();
         for member in self.cluster.members() {
-            let pid = member.pid().await.unwrap();
+            let pid = member.pid();
             let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
             let found = status.lines().find_map(|found| found.strip_prefix(line));
             let kib = found.unwrap().trim().trim_end_matches(" kB");

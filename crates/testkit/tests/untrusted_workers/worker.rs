@@ -30,7 +30,7 @@ impl Stranger {
                 launch = launch.variable(name, &value);
             }
         }
-        let mut process = Process::start(&launch).unwrap();
+        let process = Process::start(&launch).unwrap();
         let admin = process.announced("shoal: admin on ").await.unwrap();
         Self {
             process,
@@ -50,7 +50,7 @@ impl Stranger {
 
 pub(crate) async fn does_not_start(cluster: &Cluster, name: &str, settings: &[(String, String)]) {
     let directory = Directory::create("stranger").unwrap();
-    let mut process = Process::start(&launch(cluster, settings, &directory)).unwrap();
+    let process = Process::start(&launch(cluster, settings, &directory)).unwrap();
     let status = process.exit(SOON).await.unwrap();
     let said = process.tail();
     assert_eq!(status.code(), Some(BAD_SETTING), "{said}");

@@ -9,9 +9,9 @@ impl Injector<'_> {
     pub(super) async fn change_clock(&mut self, turn: usize) -> anyhow::Result<Vec<Deed>> {
         let clock = WrongClock::find()?;
         let member = self.one_in_turn(turn)?;
-        let pid = member.pid().await;
+        let pid = member.pid();
         member.kill().await?;
-        pid.into_iter().for_each(clock::clean_up_after);
+        clock::clean_up_after(pid);
         self.wait_about(AWAY).await;
         let seconds = SKEWS[turn % SKEWS.len()];
         for (name, value) in clock.variables(seconds) {

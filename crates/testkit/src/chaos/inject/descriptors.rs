@@ -1,5 +1,3 @@
-use anyhow::Context as _;
-
 use super::{Deed, Injector};
 use crate::limits::{self, Resource};
 use crate::process::SOON;
@@ -7,7 +5,7 @@ use crate::process::SOON;
 impl Injector<'_> {
     pub(super) async fn use_up_descriptors(&mut self, turn: usize) -> anyhow::Result<Vec<Deed>> {
         let member = self.one_in_turn(turn)?;
-        let pid = member.pid().await.context("it has ended")?;
+        let pid = member.pid();
         let free = limits::lowest_free_descriptor(pid)?;
         limits::set(pid, Resource::Descriptors, Some(free)).await?;
         self.wait_about(self.options.lease).await;

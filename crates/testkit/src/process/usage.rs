@@ -1,19 +1,40 @@
+//! CPU time and memory of processes, from `/proc`.
+
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::Context as _;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
+/// `USER_HZ`, which is the same for all of Linux.
+const TICKS_PER_SECOND: u32 = 100;
+
+/// What some processes use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Usage {
-    /// Includes reaped children, so that a child that ends between two readings counts.
-    pub(crate) cpu: Duration,
-    pub(crate) rss_kib: u64,
-    pub(crate) processes: usize,
+pub struct Usage {
+    /// CPU time. Includes reaped children, so that a child that ends between two readings counts.
+    pub cpu: Duration,
+    /// Resident memory.
+    pub rss_kib: u64,
+    /// The number of processes.
+    pub processes: usize,
+}
+
+/// Kills a process with all its descendants, because a worker gives each stdio server its own process group.
+pub(super) fn kill_family(pid: u32) {
+    // Before the kill, because afterwards the children have another parent.
+    let descendants = processes().map(|table| family(&[pid], &table));
+    for pid in std::iter::once(pid).chain(descendants.into_iter().flatten()) {
+        if let Ok(pid) = i32::try_from(pid) {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+        }
+    }
 }
 
 /// Sums over `roots` and all their descendants.
-pub(crate) fn measure(roots: &[u32]) -> anyhow::Result<Usage> {
+pub fn measure(roots: &[u32]) -> anyhow::Result<Usage> {
     let table = processes()?;
     let mut usage = Usage::default();
     for pid in family(roots, &table) {
@@ -28,13 +49,14 @@ pub(crate) fn measure(roots: &[u32]) -> anyhow::Result<Usage> {
 }
 
 /// Measures `roots`. Also returns the CPU time of all programs except them and this one.
-pub(crate) fn measure_beside(roots: &[u32]) -> anyhow::Result<(Usage, Duration)> {
+pub fn measure_beside(roots: &[u32]) -> anyhow::Result<(Usage, Duration)> {
     let usage = measure(roots)?;
     let with_ours = measure(&[roots, &[std::process::id()]].concat())?;
     Ok((usage, machine_cpu()?.saturating_sub(with_ours.cpu)))
 }
 
-pub(crate) fn peak_rss_kib(pid: u32) -> anyhow::Result<u64> {
+/// Returns the peak of a process's resident memory.
+pub fn peak_rss_kib(pid: u32) -> anyhow::Result<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))
         .with_context(|| format!("could not read the status of process {pid}"))?;
     parse_kib(&status, "VmHWM:").with_context(|| format!("no peak memory of process {pid}"))
@@ -43,7 +65,7 @@ pub(crate) fn peak_rss_kib(pid: u32) -> anyhow::Result<u64> {
 fn machine_cpu() -> anyhow::Result<Duration> {
     let stat = fs::read_to_string("/proc/stat").context("could not read /proc/stat")?;
     let ticks = parse_machine(&stat).context("could not understand /proc/stat")?;
-    Ok(Duration::from_secs(ticks) / ticks_per_second())
+    Ok(Duration::from_secs(ticks) / TICKS_PER_SECOND)
 }
 
 /// Sums the busy ticks: user, nice, system, irq and softirq.
@@ -65,7 +87,7 @@ struct Stat {
 
 impl Stat {
     fn cpu(&self) -> Duration {
-        Duration::from_secs(self.ticks) / ticks_per_second()
+        Duration::from_secs(self.ticks) / TICKS_PER_SECOND
     }
 }
 
@@ -121,31 +143,12 @@ fn family(roots: &[u32], table: &HashMap<u32, Stat>) -> HashSet<u32> {
 
 fn resident_kib(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    parse_resident(&status).unwrap_or(0)
-}
-
-fn parse_resident(status: &str) -> Option<u64> {
-    parse_kib(status, "VmRSS:")
+    parse_kib(&status, "VmRSS:").unwrap_or(0)
 }
 
 fn parse_kib(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
-}
-
-#[cfg(target_os = "linux")]
-fn ticks_per_second() -> u32 {
-    use nix::unistd::{SysconfVar, sysconf};
-    sysconf(SysconfVar::CLK_TCK)
-        .ok()
-        .flatten()
-        .and_then(|ticks| u32::try_from(ticks).ok())
-        .unwrap_or(100)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn ticks_per_second() -> u32 {
-    100
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 use std::collections::{HashMap, HashSet};
 
-use super::{Stat, family, machine_cpu, measure, parse_machine, parse_resident, parse_stat};
+use super::{Stat, family, machine_cpu, measure, parse_kib, parse_machine, parse_stat};
 
 const STAT: &str =
     "4242 (odd) (na me) S 17 4242 4242 0 -1 4194304 123 0 0 0 250 50 7 3 20 0 5 0 1000 1 2 3";
@@ -26,8 +26,8 @@ fn a_truncated_line_is_no_process() {
 #[test]
 fn resident_memory_is_found_among_other_lines() {
     let status = "Name:\tx\nVmHWM:\t  900 kB\nVmRSS:\t     812 kB\nThreads:\t3\n";
-    assert_eq!(parse_resident(status), Some(812));
-    assert_eq!(parse_resident("Name:\tkthread\n"), None);
+    assert_eq!(parse_kib(status, "VmRSS:"), Some(812));
+    assert_eq!(parse_kib("Name:\tkthread\n", "VmRSS:"), None);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn grandchildren_belong_to_the_family() {
 #[test]
 fn this_process_has_a_usage() {
     let usage = measure(&[std::process::id()]).unwrap();
-    assert!(usage.rss_kib > 0 && usage.processes >= 1);
+    assert!(usage.rss_kib > 0);
 }
 
 #[test]
