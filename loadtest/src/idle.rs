@@ -27,6 +27,7 @@ use crate::times;
 /// These streams come and go first, so that the result excludes one-time allocations.
 const WARM_UP: usize = 200;
 const WARM_UP_TIME: Duration = Duration::from_secs(2);
+const WARM_UP_RATE: u32 = 200;
 const FLOOR_SETTLE: Duration = Duration::from_secs(3);
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 const SAY_EVERY: u64 = 10;
@@ -310,8 +311,29 @@ async fn warm_up(server: &Server, arguments: &cli::Idle) -> anyhow::Result<()> {
     };
     let came = come_and_go(&few).await;
     came.context("streams fail before anything is measured")?;
+    let findings = Arc::<Findings>::default();
+    let rate = arguments.rate.min(WARM_UP_RATE);
+    let calls = calls(server, arguments, rate, &findings).await?;
+    sleep(WARM_UP_TIME).await;
+    calls.stop().await;
+    if let Some(found) = findings.violations().first() {
+        anyhow::bail!("calls fail before anything is measured: {}", found.example);
+    }
     sleep(WARM_UP_TIME).await;
     Ok(())
+}
+
+/// Starts the clients that call, none for a rate of 0.
+async fn calls(
+    server: &Server,
+    arguments: &cli::Idle,
+    rate: u32,
+    findings: &Arc<Findings>,
+) -> anyhow::Result<Steady> {
+    let targets = Target::resolve_all(&server.urls).await?;
+    let conduct = Conduct::Echo(arguments.mode);
+    let count = if rate > 0 { arguments.callers } else { 0 };
+    Steady::start(count, f64::from(rate.max(1)), &targets, conduct, findings).await
 }
 
 /// Holds the streams while other clients call.
@@ -323,15 +345,7 @@ async fn hold(
     outcome: &mut Outcome,
 ) -> anyhow::Result<()> {
     let findings = Arc::<Findings>::default();
-    let targets = Target::resolve_all(&server.urls).await?;
-    let conduct = Conduct::Echo(arguments.mode);
-    let count = if arguments.rate > 0 {
-        arguments.callers
-    } else {
-        0
-    };
-    let rate = f64::from(arguments.rate.max(1));
-    let calls = Steady::start(count, rate, &targets, conduct, &findings).await?;
+    let calls = calls(server, arguments, arguments.rate, &findings).await?;
     let end = Instant::now() + arguments.hold;
     let (mut memory, mut streams) = (Samples::default(), Vec::new());
     loop {
