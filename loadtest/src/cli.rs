@@ -150,7 +150,7 @@ pub(crate) struct Resume {
     pub(crate) seed: Option<u64>,
     /// Maximum progress notifications of one call.
     #[arg(long, default_value_t = 60)]
-    pub(crate) max_steps: usize,
+    pub(crate) max_steps: u32,
     /// Maximum time between two progress notifications.
     #[arg(long, default_value = "100ms", value_parser = duration)]
     pub(crate) max_interval: Duration,

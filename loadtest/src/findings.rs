@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use shoal_testkit::check::Verdict;
+
 use crate::failure::Failure;
 use crate::outcome::Violation;
 
@@ -28,6 +30,15 @@ impl Findings {
             Failure::Status { .. } => "refused",
         };
         self.add(kind, format_args!("{what}: {failure}"));
+    }
+
+    /// Adds the findings of a check.
+    pub(crate) fn judged(&self, verdict: &Verdict) {
+        for finding in &verdict.findings {
+            let client = finding.client.unwrap_or_default();
+            let example = format_args!("client {client}: {}", finding.detail);
+            self.add(&format!("{:?}", finding.violation), example);
+        }
     }
 
     pub(crate) fn count(&self) -> u64 {

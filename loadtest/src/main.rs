@@ -3,11 +3,9 @@
 mod affinity;
 mod arrivals;
 mod cli;
-mod connection;
 mod cost;
 mod drive;
 mod failover;
-mod failure;
 mod features;
 mod files;
 mod findings;
@@ -29,7 +27,6 @@ mod servers;
 mod soak;
 mod steady;
 mod table;
-mod target;
 mod tenants;
 mod times;
 mod turns;
@@ -41,6 +38,7 @@ use clap::Parser;
 use cli::{Cli, Command};
 use scenario::{execute, execute_on};
 use servers::{floor, peer, serve_while};
+use shoal_testkit::client::{connection, failure, target};
 use shoal_testkit::process::usage as process;
 use tokio::runtime::{Builder, Runtime};
 

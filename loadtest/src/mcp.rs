@@ -1,11 +1,9 @@
 pub(crate) mod answer;
-pub(crate) mod check;
 pub(crate) mod client;
 pub(crate) mod job;
 pub(crate) mod legacy;
 pub(crate) mod modern;
 pub(crate) mod tools;
-pub(crate) mod violation;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header};

@@ -1,58 +1,40 @@
-mod call;
-mod chance;
-mod client;
-mod memory;
-mod replay;
-mod session;
-mod standalone;
-mod tally;
+//! Clients that drop their streams at random and resume them. The seed determines the decisions, but the network
+//! determines where in the stream they apply.
 
-use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use serde::Serialize;
-use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior};
+use futures::future::join_all;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use shoal_testkit::check::{Ledger, Rules, Verdict, check_more};
+use shoal_testkit::client::{Client, End, Leave};
+use shoal_testkit::history::{Recorder, Tool};
+use tokio::time::{Instant, interval, timeout_at};
 
 use crate::cli;
 use crate::connection::Goodbye;
-use crate::mcp::Mode;
-use crate::mcp::client::Client;
-use crate::mcp::job::Job;
+use crate::findings::Findings;
+use crate::mcp::tools::COUNTER;
+use crate::mcp::{self, Mode};
+use crate::outcome::Outcome;
 use crate::process;
 use crate::scenario::{Finished, Scenario};
 use crate::servers::{Running, one_process};
+use crate::soak;
 use crate::target::Target;
-use chance::Chance;
-use client::Life;
-use memory::{Memory, Samples};
-use tally::{Snapshot, Tally};
-
-const SAMPLE_PERIOD: Duration = Duration::from_secs(1);
-
-const SAMPLES_PER_LINE: usize = 5;
 
 /// Clients may run on for the sum of the last call's timeouts.
 const END_GRACE: Duration = Duration::from_secs(75);
 
-#[derive(Debug, Serialize)]
-struct Report {
-    seed: u64,
-    clients: usize,
-    seconds: f64,
-    #[serde(flatten)]
-    outcome: Snapshot,
-    memory: Option<Memory>,
-}
+/// Maximum departures in a call. Afterwards, the client stays until the end.
+const MOST_RESUMES: usize = 8;
 
-impl Finished for Report {
-    fn is_correct(&self) -> bool {
-        self.outcome.is_clean() && self.outcome.counts.answered > 0
-    }
-}
+const PAST_THE_END: Duration = Duration::from_millis(500);
+
+const LONGEST_LISTENING: Duration = Duration::from_secs(3);
 
 impl Scenario for cli::Resume {
     fn json(&self) -> Option<&Path> {
@@ -68,88 +50,108 @@ impl Scenario for cli::Resume {
     }
 }
 
-/// Violations are part of the report.
-async fn run(options: &cli::Resume, urls: &[String], pids: &[u32]) -> anyhow::Result<Report> {
+async fn run(options: &cli::Resume, urls: &[String], pids: &[u32]) -> anyhow::Result<Outcome> {
     ensure!(options.max_steps > 0, "a call needs at least one step");
     let seed = options.seed.unwrap_or_else(rand::random);
     crate::progress(&format!("seed {seed}"));
     let targets = Target::resolve_all(urls).await?;
-    let [first, ..] = targets.as_slice() else {
+    let Some(first) = targets.first() else {
         bail!("no URL to connect to");
     };
     let has_counter = probe(first).await?;
-    let targets: Arc<[Target]> = targets.into();
-    let tally = Arc::new(Tally::default());
-    let longest = Job {
-        steps: options.max_steps,
-        interval: options.max_interval,
-    };
+    let mut outcome = Outcome::begin("resume", "clients drop their streams and resume them");
+    outcome.parameters(&[
+        ("clients", &options.clients),
+        ("duration", &format!("{:?}", options.duration)),
+        ("seed", &seed),
+    ]);
     let began = Instant::now();
     let until = began + options.duration;
-    let mut lives = JoinSet::new();
-    for number in 0..options.clients {
+    let longest = options.max_interval * options.max_steps;
+    let verdict = Arc::<Mutex<Verdict>>::default();
+    let mut dice = StdRng::seed_from_u64(seed);
+    let lives = (0..options.clients).map(|number| {
         let life = Life {
             number,
-            targets: Arc::clone(&targets),
-            tally: Arc::clone(&tally),
-            chance: Chance::new(seed, number, longest),
+            targets: targets.clone(),
+            verdict: Arc::clone(&verdict),
+            dice: StdRng::seed_from_u64(dice.random()),
+            steps: options.max_steps,
+            interval: options.max_interval,
+            began,
             until,
+            last: until + longest + END_GRACE,
             has_counter,
         };
-        lives.spawn(life.run());
+        tokio::spawn(life.run())
+    });
+    let mut memory = Vec::new();
+    let sampling = sample(pids, began, until, &mut memory);
+    let (ended, sampled) = tokio::join!(join_all(Vec::from_iter(lives)), sampling);
+    ended.into_iter().collect::<Result<(), _>>()?;
+    sampled?;
+    outcome.seconds = began.elapsed().as_secs_f64();
+    let verdict = verdict.lock().unwrap_or_else(PoisonError::into_inner);
+    conclude(&mut outcome, &verdict);
+    if !memory.is_empty() {
+        soak::judge(&mut outcome, "server", &memory);
+        outcome.series("server: resident memory", "KiB", memory);
     }
-
-    let mut samples = Samples::default();
-    let mut tick = tokio::time::interval(SAMPLE_PERIOD);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut ticks = 0;
-    let last = tokio::time::sleep_until(until + longest.length() + END_GRACE);
-    tokio::pin!(last);
-    loop {
-        tokio::select! {
-            ended = lives.join_next() => match ended {
-                Some(ended) => ended?,
-                None => break,
-            },
-            () = &mut last => {
-                lives.shutdown().await;
-                break;
-            }
-            _ = tick.tick() => {
-                // Samples memory only under load, because later samples would lower the median of
-                // the last third.
-                if !pids.is_empty() && Instant::now() < until {
-                    let usage = process::measure(pids)?;
-                    samples.add(began.elapsed().as_secs_f64(), usage.rss_kib);
-                }
-                ticks += 1;
-                if ticks % SAMPLES_PER_LINE == 0 {
-                    crate::progress(&line(&tally.snapshot(), &samples, began.elapsed()));
-                }
-            }
-        }
-    }
-    Ok(Report {
-        seed,
-        clients: options.clients,
-        seconds: began.elapsed().as_secs_f64(),
-        outcome: tally.snapshot(),
-        memory: samples.summary(),
-    })
+    Ok(outcome)
 }
 
-fn line(snapshot: &Snapshot, samples: &Samples, elapsed: Duration) -> String {
-    let memory = samples
-        .latest_kib()
-        .map_or(String::new(), |kib| format!(" | {:.1} MiB", kib / 1024.0));
-    format!("{:>4} s: {snapshot}{memory}", elapsed.as_secs())
+/// Samples memory only under load, because later samples are lower.
+async fn sample(
+    pids: &[u32],
+    began: Instant,
+    until: Instant,
+    memory: &mut Vec<(f64, f64)>,
+) -> anyhow::Result<()> {
+    let mut seconds = interval(Duration::from_secs(1));
+    while !pids.is_empty() && Instant::now() < until {
+        seconds.tick().await;
+        let (at, kib) = (
+            began.elapsed().as_secs_f64(),
+            process::measure(pids)?.rss_kib,
+        );
+        memory.push((at, kib as f64));
+        if memory.len().is_multiple_of(10) {
+            crate::progress(&format!("{at:.0} s: {:.1} MiB", kib as f64 / 1024.0));
+        }
+    }
+    Ok(())
+}
+
+fn conclude(outcome: &mut Outcome, verdict: &Verdict) {
+    let counts = &verdict.counts;
+    for (name, value) in [
+        ("sessions opened", counts.sessions),
+        ("calls made", counts.calls),
+        ("calls answered", counts.results),
+        ("messages received", counts.events),
+        ("streams dropped", counts.left),
+        ("streams ended by the server", counts.breaks),
+        ("streams resumed", counts.resumes),
+        ("finished streams requested again", counts.replays),
+        ("notifications on GET streams", counts.changes),
+        ("refusals", counts.refused.values().sum()),
+    ] {
+        outcome.plain(name, value as f64, "");
+    }
+    let findings = Findings::default();
+    findings.judged(verdict);
+    if counts.results == 0 {
+        findings.add("no call was answered", "");
+    }
+    outcome.violations = findings.violations();
 }
 
 /// Fails without `long_job`. Returns whether it has the counter too.
 async fn probe(target: &Target) -> anyhow::Result<bool> {
-    let mut client = Client::open(target, Mode::Legacy, Goodbye::Finish)
-        .await
-        .with_context(|| format!("could not open a session at {}", target.address))?;
+    let opening = mcp::client::Client::open(target, Mode::Legacy, Goodbye::Finish);
+    let opened = opening.await;
+    let mut client =
+        opened.with_context(|| format!("could not open a session at {}", target.address))?;
     let tools = client.tools().await?;
     client.end().await?;
     let has = |name: &str| tools.iter().any(|tool| tool == name);
@@ -157,41 +159,106 @@ async fn probe(target: &Target) -> anyhow::Result<bool> {
     Ok(has("increment_counter"))
 }
 
-impl fmt::Display for Report {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counts = &self.outcome.counts;
-        writeln!(
-            out,
-            "{} clients, {:.0} s, seed {}",
-            self.clients, self.seconds, self.seed
-        )?;
-        writeln!(out, "{}", self.outcome)?;
-        writeln!(
-            out,
-            "{} sessions, {} answered, {} half-open, {} server ends, {} retries, {} listens, {} increments, {} broken sessions",
-            counts.sessions,
-            counts.answered,
-            counts.half_open,
-            counts.server_ends,
-            counts.retries,
-            counts.listens,
-            counts.increments,
-            counts.broken_sessions
-        )?;
-        if let Some(memory) = &self.memory {
-            writeln!(out, "{memory}")?;
+struct Life {
+    number: usize,
+    targets: Vec<Target>,
+    verdict: Arc<Mutex<Verdict>>,
+    dice: StdRng,
+    steps: u32,
+    interval: Duration,
+    began: Instant,
+    until: Instant,
+    last: Instant,
+    has_counter: bool,
+}
+
+impl Life {
+    async fn run(mut self) {
+        while Instant::now() < self.until {
+            let mut targets = self.targets.clone();
+            targets.rotate_left(self.dice.random_range(0..self.targets.len()));
+            let goodbye = match self.dice.random() {
+                true => Goodbye::Reset,
+                false => Goodbye::Finish,
+            };
+            let listens = self.has_counter && self.dice.random_bool(1.0 / 3.0);
+            let recorder = Recorder::new(self.number, self.began);
+            let client = Client::to_each(targets, goodbye, listens.then_some(COUNTER), recorder);
+            let mut dice = StdRng::seed_from_u64(self.dice.random());
+            let leaves = std::iter::repeat_with(move || Leave::Return {
+                after: usize::MAX,
+                within: up_to(&mut dice, LONGEST_LISTENING),
+                away: away(&mut dice, Duration::ZERO),
+                unread: dice.random_bool(0.2),
+            });
+            let last = self.last;
+            let session = async {
+                tokio::select! {
+                    () = self.session(&client, listens) => {}
+                    () = client.listen(leaves), if listens => {}
+                }
+            };
+            // An unfinished call is a finding.
+            let _ = timeout_at(last, session).await;
+            let mut verdict = self.verdict.lock().unwrap_or_else(PoisonError::into_inner);
+            let (ledger, rules) = (Ledger::default(), Rules::default());
+            check_more(&mut verdict, &[client.history()], &ledger, &rules);
         }
-        for example in self.outcome.examples.iter().chain(&self.outcome.broken) {
-            writeln!(out, "  {example}")?;
-        }
-        for (violation, count) in &self.outcome.violations {
-            writeln!(out, "{violation:?}: {count}")?;
-        }
-        let verdict = if self.is_correct() {
-            "no event lost, repeated or out of order"
-        } else {
-            "PROMISES BROKEN"
-        };
-        write!(out, "{verdict}")
     }
+
+    async fn session(&mut self, client: &Client, listens: bool) {
+        client.open().await;
+        // Some sessions last for the whole run.
+        let calls = match self.dice.random() {
+            true => usize::MAX,
+            false => self.dice.random_range(5..=40),
+        };
+        for _ in 0..calls {
+            if Instant::now() >= self.until {
+                break;
+            }
+            if listens {
+                let change = client.work(Tool::Increment, 0, 0);
+                client.call(change, None).await;
+            }
+            let steps = self.dice.random_range(1..=self.steps);
+            let step = up_to(&mut self.dice, self.interval).as_millis() as u64;
+            let job = client.work(Tool::Job, steps, step);
+            let length = job.takes();
+            let leaves = (0..MOST_RESUMES).map(|_| leave(&mut self.dice, steps, length));
+            let leaves: Vec<Leave> = leaves.collect();
+            let end = client.call(job, leaves).await;
+            if end == End::Answered && self.dice.random_bool(0.1) {
+                client.replay(self.dice.random()).await;
+            }
+        }
+        client.end().await;
+    }
+}
+
+fn leave(dice: &mut StdRng, steps: u32, length: Duration) -> Leave {
+    let (after, within) = match dice.random_range(0..10) {
+        0..3 => (usize::MAX, Duration::MAX),
+        3..7 => (dice.random_range(1..=steps) as usize, Duration::MAX),
+        _ => (usize::MAX, up_to(dice, length)),
+    };
+    Leave::Return {
+        after,
+        within,
+        away: away(dice, length + PAST_THE_END),
+        unread: dice.random_bool(0.2),
+    }
+}
+
+fn away(dice: &mut StdRng, past_the_end: Duration) -> Duration {
+    match dice.random_range(0..10) {
+        0..2 => Duration::ZERO,
+        2..8 => up_to(dice, Duration::from_millis(200)),
+        8 => up_to(dice, Duration::from_secs(1)),
+        _ => past_the_end,
+    }
+}
+
+fn up_to(dice: &mut StdRng, longest: Duration) -> Duration {
+    longest.mul_f64(dice.random())
 }

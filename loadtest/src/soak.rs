@@ -198,7 +198,7 @@ async fn held(cluster: &Cluster) -> anyhow::Result<Reading> {
     Ok(held)
 }
 
-fn judge(outcome: &mut Outcome, process: &str, points: &[(f64, f64)]) {
+pub(crate) fn judge(outcome: &mut Outcome, process: &str, points: &[(f64, f64)]) {
     let last = points.last().map_or(0.0, |point| point.1);
     let name = format!("{process}: resident memory at the end");
     outcome.lower(name, last, "KiB");

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 pub use counters::Counters;
 pub use deed::{Deed, Injected};
 pub use fault::Fault;
-pub use pauses::Pauses;
+pub use pauses::{Pauses, delays};
 pub use report::Report;
 
 use self::counters::Watch;

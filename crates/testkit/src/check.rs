@@ -4,6 +4,7 @@
 mod attempt;
 mod call;
 mod ledger;
+mod replay;
 mod rules;
 mod session;
 mod streams;
@@ -36,22 +37,28 @@ pub mod code {
 #[must_use]
 pub fn check(histories: &[History], ledger: &Ledger, rules: &Rules) -> Verdict {
     let mut verdict = Verdict::default();
+    check_more(&mut verdict, histories, ledger, rules);
+    verdict
+}
+
+/// Adds the result of a check to a verdict.
+pub fn check_more(verdict: &mut Verdict, histories: &[History], ledger: &Ledger, rules: &Rules) {
     let mut nonces = std::collections::HashSet::new();
     for history in histories {
         let mut findings = Findings {
             client: history.client,
-            verdict: &mut verdict,
+            verdict,
         };
         count(&history.entries, &mut findings.verdict.counts);
         session::check(&history.entries, rules, &mut findings);
         streams::check(&history.entries, &mut findings);
+        replay::check(&history.entries, &mut findings);
         for call in calls(&history.entries) {
             call.check(ledger, rules, &mut findings);
             nonces.insert(call.nonce().to_owned());
         }
     }
-    ledger.check(&nonces, &mut verdict);
-    verdict
+    ledger.check(&nonces, verdict);
 }
 
 struct Findings<'a> {
@@ -93,7 +100,7 @@ fn request_of(step: &Step) -> Option<u64> {
         | Step::Received { channel, .. }
         | Step::Ended { channel, .. } => match channel {
             Channel::Request(request) => Some(*request),
-            Channel::Opening | Channel::Standalone | Channel::Reply => None,
+            _ => None,
         },
         Step::Sent { request, .. } => Some(*request),
         Step::Opening | Step::Opened { .. } | Step::Replied { .. } => None,
@@ -107,8 +114,16 @@ fn count(entries: &[Entry], counts: &mut Counts) {
             Step::Forgotten { .. } => counts.forgotten += 1,
             Step::Sent { .. } => counts.requests += 1,
             Step::Refused { status, .. } => *counts.refused.entry(*status).or_default() += 1,
+            Step::Listening {
+                channel: Channel::Replay(_),
+                ..
+            } => counts.replays += 1,
             Step::Listening { after, .. } => counts.resumes += u64::from(after.is_some()),
-            Step::Received { message, .. } => {
+            Step::Received {
+                message, channel, ..
+            } => {
+                let standalone = *channel == Channel::Standalone;
+                counts.changes += u64::from(standalone && message.is_notification());
                 counts.events += u64::from(!matches!(message, Message::Prime));
             }
             Step::Ended { how, .. } => match how {

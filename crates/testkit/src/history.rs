@@ -8,8 +8,6 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::client::reply_to;
-
 pub use message::{Answer, Message};
 pub use recorder::Recorder;
 
@@ -33,6 +31,8 @@ pub enum Tool {
     Job,
     /// Demo server: answers with its number of calls in the session.
     CountUp,
+    /// Demo server: changes the resource `demo://counter`. The answer depends on other clients.
+    Increment,
 }
 
 impl Tool {
@@ -48,6 +48,7 @@ impl Tool {
             Self::Long => "long",
             Self::Job => "long_job",
             Self::CountUp => "count_up",
+            Self::Increment => "increment_counter",
         }
     }
 
@@ -93,7 +94,7 @@ impl Work {
             // Both servers have an echo tool, and each reads its own argument.
             Tool::Echo => json!({ "nonce": nonce, "text": nonce }),
             Tool::Job => json!({ "steps": steps, "interval_ms": ms }),
-            Tool::CountUp => json!({}),
+            Tool::CountUp | Tool::Increment => json!({}),
             _ => json!({ "nonce": nonce, "count": steps, "ms": ms }),
         }
     }
@@ -117,7 +118,7 @@ impl Work {
         match self.tool {
             Tool::Steps | Tool::StepsOnce | Tool::Job => each * self.steps,
             Tool::Record | Tool::Long => each,
-            Tool::Echo | Tool::Ask | Tool::CountUp => Duration::ZERO,
+            Tool::Echo | Tool::Ask | Tool::CountUp | Tool::Increment => Duration::ZERO,
         }
     }
 }
@@ -130,10 +131,20 @@ pub enum Channel {
     Opening,
     /// A request, by its JSON-RPC id, with every GET that resumes its stream.
     Request(u64),
+    /// The finished stream of a request, which the client requests again.
+    Replay(u64),
     /// The session's standalone stream.
     Standalone,
     /// The answer to a question of the server.
     Reply,
+}
+
+impl Channel {
+    /// Whether the answer to this request ends the exchange.
+    #[must_use]
+    pub fn is_of(self, request: u64) -> bool {
+        [Self::Request(request), Self::Replay(request)].contains(&self)
+    }
 }
 
 /// How a connection ended.
@@ -240,4 +251,30 @@ pub struct History {
     pub client: usize,
     /// The steps.
     pub entries: Vec<Entry>,
+}
+
+impl History {
+    /// Returns the last request whose answer had event ids, and these ids.
+    pub(crate) fn last_stream(&self) -> Option<(u64, Vec<String>)> {
+        let steps = self.entries.iter().rev().map(|entry| &entry.step);
+        let received = steps.filter_map(|step| match step {
+            Step::Received {
+                channel: Channel::Request(request),
+                id: Some(id),
+                ..
+            } => Some((*request, id)),
+            _ => None,
+        });
+        let mut received = received.peekable();
+        let request = received.peek()?.0;
+        let ids = received.take_while(|(of, _)| *of == request);
+        let mut ids: Vec<String> = ids.map(|(_, id)| id.clone()).collect();
+        ids.reverse();
+        Some((request, ids))
+    }
+}
+
+/// Returns the text with which clients answer a question.
+pub(crate) fn reply_to(question: &str) -> String {
+    format!("reply-to-{question}")
 }

@@ -28,6 +28,7 @@ pub use toolset::Toolset;
 use self::load::Load;
 use self::rollout::Rollout;
 use crate::check::Ledger;
+use crate::client::target::Target;
 use crate::cluster::{Cluster, Role, Tools};
 use crate::service::{Probing, Service};
 
@@ -63,7 +64,7 @@ pub struct Options {
 /// If `url` is outside this machine and private networks, or the HTTP client cannot be built. Later failures
 /// are in the report.
 pub async fn drive(url: &str, clients: &Clients, time: Duration) -> anyhow::Result<Report> {
-    expect_private(url).await?;
+    expect_private(url)?;
     let began = Instant::now();
     let load = Load::start(url, clients, began)?;
     sleep(time).await;
@@ -130,25 +131,16 @@ async fn start(options: &Options) -> anyhow::Result<Cluster> {
 }
 
 /// A typing mistake must not put load on somebody else's server.
-async fn expect_private(url: &str) -> anyhow::Result<()> {
-    let parsed: reqwest::Url = url.parse().with_context(|| format!("{url:?} is no URL"))?;
-    let host = parsed
-        .host_str()
-        .with_context(|| format!("no host in {url}"))?;
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let port = parsed.port_or_known_default().unwrap_or(80);
-    let found = tokio::net::lookup_host((host, port)).await;
-    let found = found.with_context(|| format!("cannot resolve {host}"))?;
-    for address in found {
-        let near = match address.ip() {
-            IpAddr::V4(ip) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
-            IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local(),
-        };
-        if !near {
-            bail!(
-                "{host} is {address}, which is neither on this machine nor in a private network: such servers are not driven"
-            );
-        }
+fn expect_private(url: &str) -> anyhow::Result<()> {
+    let address = Target::of(url)?.address;
+    let near = match address.ip() {
+        IpAddr::V4(ip) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
+        IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local(),
+    };
+    if !near {
+        bail!(
+            "{url} is {address}, which is neither on this machine nor in a private network: such servers are not driven"
+        );
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use tokio::time::{sleep_until, timeout, timeout_at};
 
 use super::session::Common;
 use crate::failure::Failure;
-use crate::mcp::job::{Job, Watch};
+use crate::mcp::job::Job;
 
 /// A stream with more events than the connection's buffers hold.
 const LONG: Job = Job::burst(10_000);
@@ -35,8 +35,7 @@ impl SlowReader {
             caller.client.narrow().await?;
             LONG.start(&mut caller.client).await
         };
-        let (mut reply, check) = self.common.in_time(starting).await?;
-        let mut watch = Watch::new(check);
+        let (mut reply, mut watch) = self.common.in_time(starting).await?;
         // Every second client reads nothing before the end.
         let mut whole = Ok(());
         if self.number.is_multiple_of(2) {

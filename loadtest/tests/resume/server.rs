@@ -97,7 +97,7 @@ async fn answer(State(server): State<Server>, headers: HeaderMap, body: Bytes) -
             let session = headers["mcp-session-id"].to_str().unwrap();
             let updated = json!({"method": "notifications/resources/updated", "params": {}});
             append(&server.stream(session).unwrap(), &updated.to_string());
-            Json(result(json!({"content": []}))).into_response()
+            Json(result(json!({"content": [{"type": "text", "text": "1"}]}))).into_response()
         }
         _ => Json(result(json!({}))).into_response(),
     }

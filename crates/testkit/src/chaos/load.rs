@@ -108,7 +108,7 @@ impl Load {
 
 fn listen(client: &Client) -> JoinHandle<()> {
     let client = client.clone();
-    tokio::spawn(async move { client.listen().await })
+    tokio::spawn(async move { client.listen(None).await })
 }
 
 /// Shows whether the session still exists. If all data was lost, calls until the client has opened
@@ -173,7 +173,9 @@ fn leave(dice: &mut StdRng, tool: Tool) -> Option<Leave> {
     if dice.random_bool(0.1) {
         return Some(Leave::Return {
             after: dice.random_range(1..6),
+            within: Duration::MAX,
             away: LONGEST_AWAY.mul_f64(dice.random()),
+            unread: false,
         });
     }
     let after = hang_up(dice, tool)?;

@@ -45,7 +45,8 @@ impl Pauses {
             let kind = ClientKind::of(history.client, options);
             for signs in signs_of_life(&history.entries) {
                 for fault in injected {
-                    if let Some(pause) = signs.pause_after(fault.from) {
+                    let pause = signs.pause_after(fault.from);
+                    if let Some(pause) = pause.filter(|pause| pause.all > UNNOTICED) {
                         all.add(pause);
                         let row = rows.entry((kind, fault.to_string()));
                         row.or_insert_with(Row::new).add(pause);
@@ -129,6 +130,17 @@ impl Row {
     }
 }
 
+/// Returns how late the next message of each call came that was open at a fault. It is due at its time in the call,
+/// or at the fault, if this is later.
+#[must_use]
+pub fn delays(histories: &[History], fault: Duration) -> Vec<Duration> {
+    let signs = histories
+        .iter()
+        .flat_map(|history| signs_of_life(&history.entries));
+    let pauses = signs.filter_map(|signs| signs.pause_after(fault));
+    pauses.map(|pause| pause.all).collect()
+}
+
 struct Signs {
     work: Work,
     at: Vec<Duration>,
@@ -169,7 +181,7 @@ impl Signs {
             return None;
         }
         let due = fault.max(before + Duration::from_millis(self.work.ms));
-        let all = after.checked_sub(due).filter(|pause| *pause > UNNOTICED)?;
+        let all = after.saturating_sub(due);
         let overlap = |(from, until): &(Duration, Option<Duration>)| {
             let until = until.unwrap_or(after).min(after);
             until.saturating_sub((*from).max(due))
@@ -248,7 +260,7 @@ mod tests {
 
     #[test]
     fn only_what_is_held_up_pauses() {
-        assert_eq!(pause(&[0, 100, 200, 300], 150), None);
+        assert_eq!(pause(&[0, 100, 200, 300], 150), Some(0));
         assert_eq!(pause(&[0, 100, 2300, 2400], 150), Some(2100));
         assert_eq!(pause(&[0, 100, 2300, 2400], 1000), Some(1300));
         assert_eq!(pause(&[1000, 1100], 150), None);

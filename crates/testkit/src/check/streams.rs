@@ -1,6 +1,6 @@
-//! The event ids of every stream must be in order, without gaps and repeats.
+//! The event ids of every stream must be in order, without gaps and repeats. Those of other servers must be unique.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use shoal_protocol::{EventId, StreamId};
 
@@ -16,6 +16,7 @@ struct Stream {
 struct Streams<'a> {
     sessions: HashMap<Channel, &'a str>,
     streams: HashMap<(&'a str, StreamId), Stream>,
+    opaque: HashSet<(&'a str, &'a str)>,
 }
 
 pub(super) fn check(entries: &[Entry], findings: &mut Findings<'_>) {
@@ -36,16 +37,25 @@ pub(super) fn check(entries: &[Entry], findings: &mut Findings<'_>) {
                 channel,
                 id: Some(id),
                 message,
-            } => match id.parse() {
+            } if !matches!(channel, Channel::Replay(_)) => match id.parse() {
                 Ok(id) => streams.take(*channel, id, message, findings),
-                Err(_) => findings.find(Violation::OutOfOrder, format!("event id {id:?}")),
+                Err(_) if streams.is_new(*channel, id) => {}
+                Err(_) => findings.find(Violation::Duplicated, format!("event id {id:?}")),
             },
             _ => {}
         }
     }
 }
 
-impl Streams<'_> {
+impl<'a> Streams<'a> {
+    fn session(&self, channel: Channel) -> &'a str {
+        self.sessions.get(&channel).copied().unwrap_or_default()
+    }
+
+    fn is_new(&mut self, channel: Channel, id: &'a str) -> bool {
+        self.opaque.insert((self.session(channel), id))
+    }
+
     fn take(
         &mut self,
         channel: Channel,
@@ -54,8 +64,7 @@ impl Streams<'_> {
         findings: &mut Findings<'_>,
     ) {
         let prime = matches!(message, Message::Prime);
-        let session = self.sessions.get(&channel).copied().unwrap_or_default();
-        let key = (session, id.stream);
+        let key = (self.session(channel), id.stream);
         let Some(stream) = self.streams.get_mut(&key) else {
             // Without a priming event, a call's stream begins with 1.
             if !prime && channel != Channel::Standalone && id.sequence != 1 {

@@ -319,6 +319,44 @@ fn a_refusal_says_that_nothing_was_done() {
 }
 
 #[test]
+fn a_finished_stream_comes_again_unchanged() {
+    let again = Story::begin()
+        .calls(Tool::Steps)
+        .primed()
+        .step(1, 1)
+        .step(2, 2)
+        .step(3, 3)
+        .result(4)
+        .then(Step::Listening {
+            channel: Channel::Replay(1),
+            session: "s".to_owned(),
+            after: Some("a-1-3".to_owned()),
+        });
+    let replayed = |id: &str| Step::Received {
+        channel: Channel::Replay(1),
+        id: Some(id.to_owned()),
+        message: result(NONCE),
+    };
+    again.clone().then(replayed("a-1-4")).shows_nothing(&[]);
+    for wrong in [again.clone().then(replayed("a-1-5")), again] {
+        wrong.shows(&[], Violation::WrongReplay);
+    }
+}
+
+#[test]
+fn ids_of_other_servers_are_unique() {
+    let story = |ids: [&str; 2]| {
+        let [first, last] = ids;
+        Story::begin()
+            .calls(Tool::Echo)
+            .receives(Some(first), Message::Prime)
+            .receives(Some(last), result(NONCE))
+    };
+    story(["x", "y"]).shows_nothing(&[]);
+    story(["x", "x"]).shows(&[], Violation::Duplicated);
+}
+
+#[test]
 fn sessions_number_their_streams_by_themselves() {
     let other = |channel| Step::Listening {
         channel,

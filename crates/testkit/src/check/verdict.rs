@@ -20,6 +20,8 @@ pub enum Violation {
     NotTold,
     /// An answer differs from the tool's, or belongs to another request.
     WrongAnswer,
+    /// A finished stream differed when it was requested again.
+    WrongReplay,
     /// The ledger contradicts an answer.
     WrongOutcome,
     /// An error that the run does not excuse.
@@ -72,6 +74,10 @@ pub struct Counts {
     pub left: u64,
     /// Streams resumed.
     pub resumes: u64,
+    /// Finished streams requested again.
+    pub replays: u64,
+    /// Notifications on standalone streams.
+    pub changes: u64,
     /// Reports to clients that their session is gone.
     pub forgotten: u64,
     /// Executions of tools that must not be repeated.

@@ -1,7 +1,6 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use futures::StreamExt as _;
 use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -70,8 +69,7 @@ impl Listener {
         });
         let params = json!({ "notifications": { "toolsListChanged": true }, "_meta": meta });
         let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let events = match wire.post_modern(method, None, &request).await.outcome {
-            Outcome::Stream(events) => events,
+        let mut messages = match wire.post_modern(method, None, &request).await.outcome {
             Outcome::Broken(_) => return Ok(None),
             // The edge refuses connections until it has started.
             Outcome::Refused(refusal) if refusal.status == StatusCode::BAD_GATEWAY => {
@@ -83,20 +81,17 @@ impl Listener {
                 ensure!(passes, "{refusal}");
                 return Ok(None);
             }
-            Outcome::Accepted | Outcome::Json { .. } => bail!("a listener got no stream"),
+            opened => opened.messages()?,
         };
-        let mut messages = events
-            .filter_map(async |event| event.ok()?.data)
-            .filter_map(async |data| serde_json::from_str::<Value>(&data).ok())
-            .boxed();
-        let first = messages.next().await.unwrap_or_default();
+        let first = messages.next().await?.unwrap_or_default();
+        let first: Value = serde_json::from_str(&first).unwrap_or_default();
         if first["params"]["notifications"]["toolsListChanged"] != true {
             bail!("a listener was acknowledged so: {first}");
         }
         let (count, changes) = watch::channel(0);
         let reading = tokio::spawn(async move {
-            while let Some(message) = messages.next().await {
-                if message["method"] == "notifications/tools/list_changed" {
+            while let Ok(Some(message)) = messages.next().await {
+                if message.contains("notifications/tools/list_changed") {
                     count.send_modify(|count| *count += 1);
                 }
             }

@@ -5,18 +5,15 @@
 //! under the id of the first.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
-use super::reply::{reply_to, thinking};
-use super::wire::{Exchange, MODERN, Outcome, Refusal, Wire, describe};
-use super::works::Works;
-use super::{End, PAUSE};
-use crate::history::{Channel, Ended, History, Message, Recorder, Step, Tool, Work};
+use super::common::{Became, Common};
+use super::wire::{Exchange, MODERN, Refusal, Wire};
+use super::{End, thinking};
+use crate::history::{Channel, Ended, History, Message, Recorder, Step, Tool, Work, reply_to};
 
 /// A client without a session. Clones share its history.
 #[derive(Clone, Debug)]
@@ -26,17 +23,8 @@ pub struct ModernClient {
 
 #[derive(Debug)]
 struct ModernShared {
-    wire: Wire,
-    recorder: Recorder,
-    works: Works,
-    requests: AtomicU64,
+    common: Common,
     tasks: bool,
-}
-
-pub(super) enum Became {
-    Over(End),
-    /// The request had no effect, and is sent again after a pause.
-    Nothing(Duration),
 }
 
 enum Round {
@@ -63,29 +51,24 @@ impl ModernClient {
     }
 
     fn start(url: &str, recorder: Recorder, tasks: bool) -> anyhow::Result<Self> {
-        let number = recorder.history().client;
+        let wire = Wire::to(url, recorder.client())?;
+        let common = Common::new(wire, recorder);
         Ok(Self {
-            shared: Arc::new(ModernShared {
-                wire: Wire::to(url, number)?,
-                recorder,
-                works: Works::of(number),
-                requests: AtomicU64::new(1),
-                tasks,
-            }),
+            shared: Arc::new(ModernShared { common, tasks }),
         })
     }
 
     /// Creates a call with its own nonce.
     #[must_use]
     pub fn work(&self, tool: Tool, steps: u32, ms: u64) -> Work {
-        self.shared.works.next(tool, steps, ms)
+        self.shared.common.work(tool, steps, ms)
     }
 
     /// Makes a call, with as many requests as it needs. With `hang_up`, gives up if nothing arrives within that time.
     pub async fn call(&self, work: Work, hang_up: Option<Duration>) -> End {
         loop {
-            let first = self.next_request();
-            self.shared.recorder.note(Step::Sent {
+            let first = self.shared.common.next_request();
+            self.shared.common.recorder.note(Step::Sent {
                 request: first,
                 session: String::new(),
                 work: work.clone(),
@@ -106,11 +89,7 @@ impl ModernClient {
     /// Returns the history so far.
     #[must_use]
     pub fn history(&self) -> History {
-        self.shared.recorder.history()
-    }
-
-    fn next_request(&self) -> u64 {
-        self.shared.requests.fetch_add(1, Ordering::Relaxed)
+        self.shared.common.recorder.history()
     }
 }
 
@@ -130,7 +109,7 @@ impl Request<'_> {
                     sleep(thinking(&question.text)).await;
                     let answers = json!({ question.key: accepted(&question.text) });
                     input = Some((answers, question.state));
-                    id = self.shared.requests.fetch_add(1, Ordering::Relaxed);
+                    id = self.shared.common.next_request();
                 }
                 Round::Task(task) => return self.follow(&task).await,
                 // The tool has begun, so only this round may be repeated.
@@ -143,43 +122,27 @@ impl Request<'_> {
     async fn round(&self, id: u64, input: Option<&(Value, Value)>) -> Round {
         let message = self.message(id, input);
         let name = self.work.tool.name();
-        let posted = (self.shared.wire).post_modern("tools/call", Some(name), &message);
+        let wire = &self.shared.common.wire;
+        let posted = wire.post_modern("tools/call", Some(name), &message);
         let exchange = match self.hang_up {
             Some(after) => timeout(after, posted).await.ok(),
             None => Some(posted.await),
         };
-        let Some(Exchange { tag, outcome }) = exchange else {
-            self.ended(Ended::Willingly, "", "hung up");
-            return Round::Ended(Became::Over(End::GivenUp));
+        let answered = (self.shared.common).answered(self.channel(), self.work, exchange);
+        let (tag, mut messages) = match answered {
+            Ok(answered) => answered,
+            Err(became) => return Round::Ended(became),
         };
-        match outcome {
-            Outcome::Broken(cause) => self.broke(&tag, &cause),
-            Outcome::Refused(refusal) => {
-                self.shared.recorder.note(refusal.step(self.channel()));
-                Round::Ended(match refusal.passes_after() {
-                    Some(pause) => Became::Nothing(pause),
-                    None => Became::Over(End::GivenUp),
-                })
-            }
-            Outcome::Accepted => {
-                self.ended(Ended::Orderly, &tag, "an empty answer");
-                Round::Ended(Became::Over(End::GivenUp))
-            }
-            Outcome::Json { body, .. } => (self.received(id, &body))
-                .unwrap_or_else(|| self.broke(&tag, "a body that is no answer")),
-            Outcome::Stream(mut events) => loop {
-                match events.next().await {
-                    Some(Ok(event)) => {
-                        let data = event.data.filter(|data| !data.is_empty());
-                        let round = data.and_then(|data| self.received(id, &data));
-                        if let Some(round) = round {
-                            return round;
-                        }
+        loop {
+            match messages.next().await {
+                Ok(Some(data)) => {
+                    if let Some(round) = self.received(id, &data) {
+                        return round;
                     }
-                    Some(Err(error)) => return self.broke(&tag, &describe(&error)),
-                    None => return self.broke(&tag, "before the answer"),
                 }
-            },
+                Ok(None) => return self.broke(&tag, "before the answer"),
+                Err(failure) => return self.broke(&tag, &failure.to_string()),
+            }
         }
     }
 
@@ -218,16 +181,14 @@ impl Request<'_> {
         if let Some(answers) = answers {
             params["inputResponses"] = answers.clone();
         }
-        let id = self.shared.requests.fetch_add(1, Ordering::Relaxed);
+        let id = self.shared.common.next_request();
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        self.shared
-            .wire
-            .post_modern(method, Some(task), &message)
-            .await
+        let wire = &self.shared.common.wire;
+        wire.post_modern(method, Some(task), &message).await
     }
 
     pub(super) fn note(&self, say: impl FnOnce(u64) -> Message) {
-        self.shared.recorder.note(Step::Received {
+        self.shared.common.recorder.note(Step::Received {
             channel: self.channel(),
             id: None,
             message: say(self.first),
@@ -235,7 +196,7 @@ impl Request<'_> {
     }
 
     pub(super) fn note_refusal(&self, refusal: &Refusal) {
-        self.shared.recorder.note(refusal.step(self.channel()));
+        self.shared.common.refused(self.channel(), refusal);
     }
 
     fn received(&self, id: u64, data: &str) -> Option<Round> {
@@ -257,7 +218,7 @@ impl Request<'_> {
         };
         let answers =
             matches!(&message, Message::Response { request, .. } if *request == self.first);
-        self.shared.recorder.note(Step::Received {
+        self.shared.common.recorder.note(Step::Received {
             channel: self.channel(),
             id: None,
             message,
@@ -269,21 +230,8 @@ impl Request<'_> {
     }
 
     fn broke(&self, tag: &str, cause: &str) -> Round {
-        self.ended(Ended::Broken, tag, cause);
-        Round::Ended(match self.work.tool.is_safe_to_repeat() {
-            true => Became::Nothing(PAUSE),
-            false => Became::Over(End::GivenUp),
-        })
-    }
-
-    fn ended(&self, how: Ended, tag: &str, cause: &str) {
-        self.shared.recorder.note(Step::Ended {
-            channel: self.channel(),
-            how,
-            tag: tag.to_owned(),
-            answered: false,
-            cause: cause.to_owned(),
-        });
+        (self.shared.common).ended(self.channel(), Ended::Broken, tag, true, cause);
+        Round::Ended(Became::without_answer(self.work))
     }
 
     fn channel(&self) -> Channel {

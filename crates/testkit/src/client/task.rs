@@ -4,10 +4,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::modern::{Became, Request, accepted};
-use super::reply::thinking;
+use super::common::Became;
+use super::modern::{Request, accepted};
 use super::wire::Outcome;
-use super::{End, PAUSE};
+use super::{End, PAUSE, thinking};
 use crate::check::code;
 use crate::history::{Answer, Message};
 

@@ -1,14 +1,16 @@
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
-use futures::StreamExt as _;
-use futures::stream::BoxStream;
-use http::{HeaderMap, StatusCode, header};
-use reqwest::{RequestBuilder, Response};
+use anyhow::bail;
+use http::{HeaderMap, Method, Request, StatusCode, header};
+use http_body_util::Full;
 use serde_json::Value;
-use sse_stream::{Sse, SseStream};
+use tokio::time::Instant;
 
+use super::connection::{Connection, Goodbye, Outgoing, Reply};
+use super::failure::Failure;
+use super::target::Target;
 use super::{KEEP_IDLE, LONGEST_PAUSE};
 use crate::check::code;
 use crate::history::{Answer, Channel, Step};
@@ -19,13 +21,20 @@ pub(crate) const MODERN: &str = "2026-07-28";
 
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
-const LAST_EVENT_ID: &str = "last-event-id";
-const EVENT_STREAM: &str = "text/event-stream";
 
+/// The headers of a POST.
+const POSTED: [(&str, &str); 2] = [
+    ("accept", "application/json, text/event-stream"),
+    ("content-type", "application/json"),
+];
+
+/// The connections of one client to the endpoints of one server.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    http: reqwest::Client,
-    url: String,
+    targets: Vec<Target>,
+    at: AtomicUsize,
+    goodbye: Goodbye,
+    idle: Mutex<Vec<(Connection, Instant)>>,
     client: usize,
     exchanges: AtomicU64,
 }
@@ -43,7 +52,7 @@ pub(crate) enum Outcome {
         body: String,
         session: Option<String>,
     },
-    Stream(Events),
+    Stream(Box<Reply>),
 }
 
 pub(crate) struct Refusal {
@@ -53,22 +62,37 @@ pub(crate) struct Refusal {
     retry_after: Option<Duration>,
 }
 
-/// If the connection breaks, the stream yields an error.
-pub(crate) type Events = BoxStream<'static, Result<Sse, sse_stream::Error>>;
-
 impl Wire {
     pub(crate) fn to(url: &str, client: usize) -> anyhow::Result<Self> {
-        let http = crate::http::client().pool_idle_timeout(KEEP_IDLE).build();
-        Ok(Self {
-            http: http.context("cannot build an HTTP client")?,
-            url: url.to_owned(),
+        Ok(Self::to_each(
+            vec![Target::of(url)?],
+            Goodbye::Finish,
+            client,
+        ))
+    }
+
+    /// Begins with the first target, and goes on to the next one when [`move_on`](Self::move_on) is called.
+    pub(crate) fn to_each(targets: Vec<Target>, goodbye: Goodbye, client: usize) -> Self {
+        Self {
+            targets,
+            at: AtomicUsize::new(0),
+            goodbye,
+            idle: Mutex::default(),
             client,
             exchanges: AtomicU64::new(1),
-        })
+        }
+    }
+
+    pub(super) fn move_on(&self) {
+        if self.targets.len() > 1 {
+            self.at.fetch_add(1, Ordering::Relaxed);
+            self.idle().clear();
+        }
     }
 
     pub(crate) async fn post(&self, session: Option<&str>, message: &Value) -> Exchange {
-        self.send(self.posting(message), session).await
+        let headers = [&POSTED[..], &of_session(session)].concat();
+        self.send(Method::POST, &headers, message.to_string()).await
     }
 
     pub(crate) async fn post_modern(
@@ -77,72 +101,135 @@ impl Wire {
         name: Option<&str>,
         message: &Value,
     ) -> Exchange {
-        let mut request = self.posting(message);
-        request = request.header(VERSION, MODERN).header("mcp-method", method);
-        if let Some(name) = name {
-            request = request.header("mcp-name", name);
-        }
-        self.send(request, None).await
-    }
-
-    fn posting(&self, message: &Value) -> RequestBuilder {
-        self.http
-            .post(&self.url)
-            .header(header::ACCEPT, "application/json, text/event-stream")
-            .header(header::CONTENT_TYPE, "application/json")
-            .body(message.to_string())
+        let mut headers = [&POSTED[..], &[(VERSION, MODERN), ("mcp-method", method)]].concat();
+        headers.extend(name.map(|name| ("mcp-name", name)));
+        self.send(Method::POST, &headers, message.to_string()).await
     }
 
     pub(super) async fn get(&self, session: &str, after: Option<&str>) -> Exchange {
-        let mut request = self.http.get(&self.url);
-        request = request.header(header::ACCEPT, EVENT_STREAM);
-        if let Some(after) = after {
-            request = request.header(LAST_EVENT_ID, after);
-        }
-        self.send(request, Some(session)).await
+        let mut headers = of_session(Some(session));
+        headers.push(("accept", "text/event-stream"));
+        headers.extend(after.map(|after| ("last-event-id", after)));
+        self.send(Method::GET, &headers, String::new()).await
     }
 
-    async fn send(&self, mut request: RequestBuilder, session: Option<&str>) -> Exchange {
+    pub(super) async fn delete(&self, session: &str) -> Exchange {
+        let headers = of_session(Some(session));
+        self.send(Method::DELETE, &headers, String::new()).await
+    }
+
+    async fn send(&self, method: Method, headers: &[(&str, &str)], body: String) -> Exchange {
         let number = self.exchanges.fetch_add(1, Ordering::Relaxed);
         let tag = format!("{}-{number}", self.client);
-        if let Some(session) = session {
-            request = request.header(SESSION, session).header(VERSION, REVISION);
+        let target = &self.targets[self.at.load(Ordering::Relaxed) % self.targets.len()];
+        let mut request = Request::builder()
+            .method(method)
+            .uri(target.path.clone())
+            .header(header::HOST, target.host.clone())
+            .header(TAG, &tag);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
         }
-        let outcome = match request.header(TAG, &tag).send().await {
-            Ok(response) => Outcome::of(response).await,
-            // An unsent request counts as the `502` of a balancer without an edge.
-            Err(error) if error.is_connect() => Outcome::Refused(Refusal {
-                status: StatusCode::BAD_GATEWAY,
-                code: None,
-                message: describe(&error),
-                retry_after: None,
-            }),
-            Err(error) => Outcome::Broken(describe(&error)),
+        let outcome = match request.body(Full::from(body)) {
+            Ok(request) => self.exchange(target, request).await,
+            Err(error) => Outcome::Broken(error.to_string()),
         };
         Exchange { tag, outcome }
     }
+
+    async fn exchange(&self, target: &Target, mut request: Outgoing) -> Outcome {
+        if let Some(reused) = self.reuse() {
+            match reused.try_send(request).await {
+                Ok(reply) => return self.outcome(reply).await,
+                // The server had closed the connection.
+                Err((_, Some(unsent))) => request = unsent,
+                Err((failure, None)) => return Outcome::failed(&failure),
+            }
+        }
+        let sent = match Connection::open(target, self.goodbye).await {
+            Ok(connection) => connection.try_send(request).await,
+            Err(failure) => Err((failure, Some(request))),
+        };
+        match sent {
+            Ok(reply) => self.outcome(reply).await,
+            // An unsent request counts as the `502` of a balancer without an edge.
+            Err((failure, Some(_))) => {
+                self.move_on();
+                let (status, message) = (StatusCode::BAD_GATEWAY, failure.to_string());
+                Outcome::Refused(Refusal::new(status, message))
+            }
+            Err((failure, None)) => Outcome::failed(&failure),
+        }
+    }
+
+    async fn outcome(&self, mut reply: Reply) -> Outcome {
+        if reply.is_streamed() {
+            return Outcome::Stream(Box::new(reply));
+        }
+        let body = match reply.next().await {
+            Ok(body) => body,
+            Err(failure) => return Outcome::failed(&failure),
+        };
+        let session = text_of(&reply.headers, SESSION);
+        self.give_back(reply);
+        body.map_or(Outcome::Accepted, |event| Outcome::Json {
+            body: event.data,
+            session,
+        })
+    }
+
+    /// Keeps the connection of an answer that was read to its end.
+    pub(super) fn give_back(&self, reply: Reply) {
+        let connection = reply.into_connection();
+        let idle = connection.map(|connection| (connection, Instant::now()));
+        self.idle().extend(idle);
+    }
+
+    fn reuse(&self) -> Option<Connection> {
+        let mut idle = self.idle();
+        idle.retain(|(_, since)| since.elapsed() < KEEP_IDLE);
+        idle.pop().map(|(connection, _)| connection)
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<(Connection, Instant)>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn of_session(session: Option<&str>) -> Vec<(&str, &str)> {
+    let headers = session.map(|session| [(SESSION, session), (VERSION, REVISION)]);
+    headers.into_iter().flatten().collect()
+}
+
+fn text_of(headers: &HeaderMap, name: &str) -> Option<String> {
+    Some(headers.get(name)?.to_str().ok()?.to_owned())
 }
 
 /// The messages of an answer.
 pub(crate) enum Messages {
     One(Option<String>),
-    Stream(Events),
+    Stream(Box<Reply>),
 }
 
 impl Messages {
     /// Returns the next message, or `None` at the end.
-    pub(crate) async fn next(&mut self) -> anyhow::Result<Option<String>> {
+    pub(crate) async fn next(&mut self) -> Result<Option<String>, Failure> {
         match self {
             Self::One(text) => Ok(text.take()),
             Self::Stream(events) => loop {
-                let Some(event) = events.next().await.transpose()? else {
-                    return Ok(None);
-                };
-                if let Some(data) = event.data.filter(|data| !data.is_empty()) {
-                    return Ok(Some(data));
+                match events.next().await? {
+                    Some(event) if event.data.is_empty() => {}
+                    event => return Ok(event.map(|event| event.data)),
                 }
             },
         }
+    }
+}
+
+impl Exchange {
+    /// Whether the server does not know the session.
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(&self.outcome, Outcome::Refused(refusal) if refusal.status == StatusCode::NOT_FOUND)
     }
 }
 
@@ -162,44 +249,36 @@ impl Outcome {
         }
     }
 
-    async fn of(response: Response) -> Self {
-        let (status, headers) = (response.status(), response.headers().clone());
-        if status.is_success() && is_event_stream(&headers) {
-            let events = SseStream::from_bytes_stream(response.bytes_stream());
-            return Self::Stream(events.boxed());
-        }
-        let body = match response.text().await {
-            Ok(body) => body,
-            Err(error) => return Self::Broken(describe(&error)),
-        };
-        if !status.is_success() {
-            return Self::Refused(Refusal::of(status, &headers, &body));
-        }
-        if body.is_empty() {
-            return Self::Accepted;
-        }
-        let session = headers.get(SESSION).and_then(|value| value.to_str().ok());
-        Self::Json {
+    fn failed(failure: &Failure) -> Self {
+        let Failure::Status {
+            status,
+            retry_after_s,
             body,
-            session: session.map(str::to_owned),
-        }
+        } = failure
+        else {
+            return Self::Broken(failure.to_string());
+        };
+        let status = StatusCode::from_u16(*status).unwrap_or_default();
+        let answer = serde_json::from_str(body).ok();
+        let mut refusal = match answer.as_ref().and_then(Answer::of) {
+            Some(Answer::Error { code, message }) => Refusal {
+                code: Some(code),
+                ..Refusal::new(status, message)
+            },
+            _ => Refusal::new(status, body.chars().take(400).collect()),
+        };
+        refusal.retry_after = retry_after_s.map(Duration::from_secs);
+        Self::Refused(refusal)
     }
 }
 
 impl Refusal {
-    fn of(status: StatusCode, headers: &HeaderMap, body: &str) -> Self {
-        let answer = serde_json::from_str(body).ok();
-        let (code, message) = match answer.as_ref().and_then(Answer::of) {
-            Some(Answer::Error { code, message }) => (Some(code), message),
-            _ => (None, body.chars().take(400).collect()),
-        };
-        let seconds = headers.get(header::RETRY_AFTER);
-        let seconds = seconds.and_then(|value| value.to_str().ok()?.parse().ok());
+    fn new(status: StatusCode, message: String) -> Self {
         Self {
             status,
-            code,
+            code: None,
             message,
-            retry_after: seconds.map(Duration::from_secs),
+            retry_after: None,
         }
     }
 
@@ -239,21 +318,4 @@ impl std::fmt::Display for Refusal {
             None => write!(out, "{status}: {message}"),
         }
     }
-}
-
-fn is_event_stream(headers: &HeaderMap) -> bool {
-    headers
-        .get(header::CONTENT_TYPE)
-        .is_some_and(|value| value.as_bytes().starts_with(EVENT_STREAM.as_bytes()))
-}
-
-pub(crate) fn describe(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

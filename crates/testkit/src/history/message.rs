@@ -75,6 +75,12 @@ pub enum Answer {
 }
 
 impl Message {
+    /// Whether this is a notification other than progress.
+    #[must_use]
+    pub fn is_notification(&self) -> bool {
+        matches!(self, Self::Notification { .. })
+    }
+
     /// Parses the data of an event, or a JSON body.
     #[must_use]
     pub fn read(data: &str) -> Self {

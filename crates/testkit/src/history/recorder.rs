@@ -36,7 +36,17 @@ impl Recorder {
     /// Returns a copy of the history so far.
     #[must_use]
     pub fn history(&self) -> History {
-        let history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
-        history.clone()
+        self.look(Clone::clone)
+    }
+
+    /// Reads the history so far.
+    pub fn look<T>(&self, read: impl FnOnce(&History) -> T) -> T {
+        read(&self.history.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns the number of the client.
+    #[must_use]
+    pub fn client(&self) -> usize {
+        self.look(|history| history.client)
     }
 }

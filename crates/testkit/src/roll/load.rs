@@ -69,7 +69,7 @@ impl Load {
             }
             load.listen(clients, &mut dice, {
                 let client = client.clone();
-                async move { client.listen().await }
+                async move { client.listen(None).await }
             });
             load.legacy.push(client);
         }

@@ -13,7 +13,7 @@ pub(crate) fn start(url: &str) -> anyhow::Result<JoinSet<()>> {
     for number in 0..2 {
         let client = Client::new(url, Recorder::new(number, Instant::now()))?;
         let listening = client.clone();
-        clients.spawn(async move { listening.listen().await });
+        clients.spawn(async move { listening.listen(None).await });
         clients.spawn(call(client));
     }
     for number in 2..6 {
@@ -37,7 +37,9 @@ async fn call(client: Client) {
         }
         let leave = Leave::Return {
             after: 2,
+            within: Duration::from_secs(60),
             away: Duration::from_millis(100),
+            unread: false,
         };
         client
             .call(client.work(Tool::Steps, 5, 50), Some(leave))

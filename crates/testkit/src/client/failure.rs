@@ -1,26 +1,37 @@
+//! The failures of an exchange.
+
 use std::time::Duration;
 
+/// The failure of an exchange.
 #[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum Failure {
+pub enum Failure {
+    /// The connection failed.
     #[error("transport: {0}")]
     Transport(String),
-    #[error("HTTP status {status}: {body}")]
+    /// The server refused.
+    #[error("HTTP status {status}: {body:.200}")]
     Status {
+        /// The HTTP status.
         status: u16,
+        /// The value of `Retry-After`.
         retry_after_s: Option<u64>,
+        /// The body of the answer.
         body: String,
     },
+    /// The answer is not the expected one.
     #[error("wrong answer: {0}")]
     Wrong(String),
 }
 
 impl Failure {
-    pub(crate) fn transport(what: &str, cause: impl std::fmt::Display) -> Self {
+    /// Returns the failure of a connection.
+    pub fn transport(what: &str, cause: impl std::fmt::Display) -> Self {
         Self::Transport(format!("{what}: {cause}"))
     }
 
     /// Whether the server refused only for now.
-    pub(crate) fn is_passing(&self) -> bool {
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
         matches!(
             self,
             Self::Status {
@@ -31,7 +42,8 @@ impl Failure {
     }
 
     /// Returns the pause before a retry, `otherwise` if the server names none. `None` if a retry is useless.
-    pub(crate) fn retry_after(&self, otherwise: Duration) -> Option<Duration> {
+    #[must_use]
+    pub fn retry_after(&self, otherwise: Duration) -> Option<Duration> {
         match self {
             Self::Status { retry_after_s, .. } if self.is_passing() => {
                 Some(retry_after_s.map_or(otherwise, Duration::from_secs))

@@ -17,15 +17,15 @@ use hyper_util::rt::TokioIo;
 use sse_stream::SseStream;
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::failure::Failure;
-use crate::target::Target;
-
-const REFUSAL_BYTES: usize = 200;
+use super::failure::Failure;
+use super::target::Target;
 
 const NARROW_BYTES: u32 = 4096;
 
+/// How a connection ends when its client drops it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Goodbye {
+pub enum Goodbye {
+    /// Closes the connection in order.
     Finish,
     /// Resets the connection, which also avoids `TIME_WAIT`.
     Reset,
@@ -33,19 +33,29 @@ pub(crate) enum Goodbye {
 
 type Wire = Pin<Box<http1::Connection<TokioIo<TcpStream>, Full<Bytes>>>>;
 
-pub(crate) struct Connection {
+/// A request, whose body is in memory.
+pub type Outgoing = Request<Full<Bytes>>;
+
+/// A connection for one exchange at a time.
+#[derive(Debug)]
+pub struct Connection {
     sender: http1::SendRequest<Full<Bytes>>,
     /// `None` after the connection has ended, because hyper must not poll it again.
     wire: Option<Wire>,
 }
 
 impl Connection {
-    pub(crate) async fn open(target: &Target, goodbye: Goodbye) -> Result<Self, Failure> {
+    /// Connects to the server.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Transport`].
+    pub async fn open(target: &Target, goodbye: Goodbye) -> Result<Self, Failure> {
         Self::open_from(None, target, goodbye).await
     }
 
     /// Connects from `source`, because one address has only about 28,000 ports for one server.
-    pub(crate) async fn open_from(
+    pub async fn open_from(
         source: Option<IpAddr>,
         target: &Target,
         goodbye: Goodbye,
@@ -58,7 +68,7 @@ impl Connection {
     }
 
     /// With the smallest receive buffer, the server soon notices a client that does not read.
-    pub(crate) async fn open_narrow(target: &Target, goodbye: Goodbye) -> Result<Self, Failure> {
+    pub async fn open_narrow(target: &Target, goodbye: Goodbye) -> Result<Self, Failure> {
         let narrow = |socket: &TcpSocket| socket.set_recv_buffer_size(NARROW_BYTES);
         Self::over(target, goodbye, narrow).await
     }
@@ -79,13 +89,25 @@ impl Connection {
     }
 
     /// Waits for the head of the answer. Any error closes the connection.
-    pub(crate) async fn send(mut self, request: Request<Full<Bytes>>) -> Result<Reply, Failure> {
-        drive(&mut self.wire, self.sender.ready())
+    pub async fn send(self, request: Outgoing) -> Result<Reply, Failure> {
+        self.try_send(request).await.map_err(|(failure, _)| failure)
+    }
+
+    /// Like `send`, but returns a request that was not sent.
+    pub(super) async fn try_send(
+        mut self,
+        request: Outgoing,
+    ) -> Result<Reply, (Failure, Option<Outgoing>)> {
+        if let Err(cause) = drive(&mut self.wire, self.sender.ready()).await {
+            let failure = Failure::transport("connection closed", cause);
+            return Err((failure, Some(request)));
+        }
+        let response = drive(&mut self.wire, self.sender.try_send_request(request))
             .await
-            .map_err(|cause| Failure::transport("connection closed", cause))?;
-        let response = drive(&mut self.wire, self.sender.send_request(request))
-            .await
-            .map_err(|cause| Failure::transport("send", cause))?;
+            .map_err(|mut failed| {
+                let unsent = failed.take_message();
+                (Failure::transport("send", describe(failed.error())), unsent)
+            })?;
         let (head, body) = response.into_parts();
         let streamed = is_event_stream(&head.headers) && head.status.is_success();
         let mut reply = Reply {
@@ -98,7 +120,7 @@ impl Connection {
         if head.status.is_success() {
             Ok(reply)
         } else {
-            Err(reply.refusal(head.status).await)
+            Err((reply.refusal(head.status).await, None))
         }
     }
 }
@@ -128,23 +150,26 @@ async fn socket(
 
 /// Opens a connection for other bytes than `hyper`'s. With the smallest receive buffer, the server soon notices a client
 /// that does not read.
-pub(crate) async fn narrow_socket(target: &Target) -> Result<TcpStream, Failure> {
+pub async fn narrow_socket(target: &Target) -> Result<TcpStream, Failure> {
     let narrow = |socket: &TcpSocket| socket.set_recv_buffer_size(NARROW_BYTES);
     socket(target, Goodbye::Reset, narrow).await
 }
 
 /// An event of a stream, or the body of another answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Event {
-    pub(crate) id: Option<String>,
+pub struct Event {
+    /// The id, with which a client resumes the stream.
+    pub id: Option<String>,
     /// Empty for a priming event.
-    pub(crate) data: String,
-    pub(crate) retry_ms: Option<u64>,
+    pub data: String,
+    /// The pause before a client connects again.
+    pub retry_ms: Option<u64>,
 }
 
 /// An answer. A JSON body counts as one event without an ID.
-pub(crate) struct Reply {
-    pub(crate) headers: HeaderMap,
+pub struct Reply {
+    /// The headers of the answer.
+    pub headers: HeaderMap,
     connection: Connection,
     body: Body,
     streamed: bool,
@@ -159,7 +184,7 @@ enum Body {
 
 impl Reply {
     /// Returns `None` at the end of the body. Cancellation safe if the answer is a stream.
-    pub(crate) async fn next(&mut self) -> Result<Option<Event>, Failure> {
+    pub async fn next(&mut self) -> Result<Option<Event>, Failure> {
         if self.ended {
             return Ok(None);
         }
@@ -208,7 +233,7 @@ impl Reply {
 
     /// Returns bytes as they arrive, with SSE comments, for callers that wait for signs of life and read no events.
     /// Cancellation safe.
-    pub(crate) async fn next_bytes(&mut self) -> Result<Option<Bytes>, Failure> {
+    pub async fn next_bytes(&mut self) -> Result<Option<Bytes>, Failure> {
         let Body::Raw(body) = &mut self.body else {
             return Ok(None);
         };
@@ -225,12 +250,15 @@ impl Reply {
         }
     }
 
-    pub(crate) fn is_streamed(&self) -> bool {
+    /// Whether the answer is a stream of events.
+    #[must_use]
+    pub fn is_streamed(&self) -> bool {
         self.streamed
     }
 
     /// Returns `None` unless the body was read to its end.
-    pub(crate) fn into_connection(self) -> Option<Connection> {
+    #[must_use]
+    pub fn into_connection(self) -> Option<Connection> {
         self.ended.then_some(self.connection)
     }
 
@@ -246,7 +274,7 @@ impl Reply {
                 .headers
                 .get(header::RETRY_AFTER)
                 .and_then(|value| value.to_str().ok()?.parse().ok()),
-            body: body.chars().take(REFUSAL_BYTES).collect(),
+            body,
         }
     }
 }
@@ -255,6 +283,13 @@ fn is_event_stream(headers: &HeaderMap) -> bool {
     headers
         .get(header::CONTENT_TYPE)
         .is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"))
+}
+
+/// Returns an error with its causes.
+pub(crate) fn describe(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let texts: Vec<String> = causes.map(ToString::to_string).collect();
+    texts.join(": ")
 }
 
 async fn drive<F: Future>(wire: &mut Option<Wire>, future: F) -> F::Output {

@@ -1,19 +1,27 @@
-use std::net::SocketAddr;
+//! The endpoints of a server.
+
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr;
 
 use anyhow::{Context, bail};
 use http::{HeaderValue, Uri};
 
+/// An MCP endpoint.
 #[derive(Debug, Clone)]
-pub(crate) struct Target {
-    pub(crate) address: SocketAddr,
-    pub(crate) host: HeaderValue,
-    pub(crate) path: Uri,
-    pub(crate) authorization: Option<HeaderValue>,
+pub struct Target {
+    /// The address to connect to.
+    pub address: SocketAddr,
+    /// The value of the header `Host`.
+    pub host: HeaderValue,
+    /// The path of the endpoint.
+    pub path: Uri,
+    /// The value of the header `Authorization`.
+    pub authorization: Option<HeaderValue>,
 }
 
 impl Target {
-    pub(crate) async fn resolve_all(urls: &[String]) -> anyhow::Result<Vec<Self>> {
+    /// Resolves several URLs on this machine.
+    pub async fn resolve_all(urls: &[String]) -> anyhow::Result<Vec<Self>> {
         let mut targets = Vec::with_capacity(urls.len());
         for url in urls {
             targets.push(Self::resolve(url).await?);
@@ -21,8 +29,17 @@ impl Target {
         Ok(targets)
     }
 
-    /// Refuses other machines, because a typing error could attack a foreign server.
-    pub(crate) async fn resolve(url: &str) -> anyhow::Result<Self> {
+    /// Resolves a URL. Refuses other machines, because a typing error could attack a foreign server.
+    pub async fn resolve(url: &str) -> anyhow::Result<Self> {
+        let target = Self::of(url)?;
+        if !target.address.ip().is_loopback() {
+            bail!("{url} is not on this machine; forward a local port to load a remote server");
+        }
+        Ok(target)
+    }
+
+    /// Resolves a URL on any machine.
+    pub(crate) fn of(url: &str) -> anyhow::Result<Self> {
         let uri = Uri::from_str(url).with_context(|| format!("not a URL: {url}"))?;
         if uri.scheme_str() != Some("http") {
             bail!("only http:// URLs can be driven: {url}");
@@ -35,14 +52,11 @@ impl Target {
             .trim_start_matches('[')
             .trim_end_matches(']');
         let port = authority.port_u16().unwrap_or(80);
-        let address = tokio::net::lookup_host((host, port))
-            .await
+        let address = (host, port)
+            .to_socket_addrs()
             .with_context(|| format!("could not resolve {host}"))?
             .next()
             .with_context(|| format!("{host} has no address"))?;
-        if !address.ip().is_loopback() {
-            bail!("{url} is not on this machine; forward a local port to load a remote server");
-        }
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         Ok(Self {
             address,
