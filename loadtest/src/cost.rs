@@ -2,23 +2,36 @@
 //! loads.
 
 mod fit;
-mod load;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Args;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use shoal_testkit::cluster::Cluster;
 
 use crate::affinity::Cores;
-use crate::drive;
+use crate::connection::{Connection, Goodbye, Reply};
+use crate::engine::call::{Caller, Echo};
+use crate::engine::mix::{Kind, Mix};
+use crate::engine::{self, Plan, Shared};
+use crate::failure::Failure;
 use crate::mcp::Mode;
+use crate::mcp::job::Job;
 use crate::model::costs::{COUNTED, Costs, Counted, Held, ROLES, by_role, fitted};
 use crate::process;
+use crate::scenario::Finished as _;
 use crate::servers::{self, redis, shoal_binary};
+use crate::target::Target;
 
 const CROWD: usize = 1000;
+
+const AT_ONCE: usize = 32;
+
+/// Events of a call with progress.
+const STEPS: usize = 10;
+
 /// The server writes comments often enough for a measurable cost.
 const KEEP_ALIVE: Duration = Duration::from_millis(500);
 
@@ -130,28 +143,52 @@ async fn run(cost: &Cost, cores: Option<Cores>) -> anyhow::Result<String> {
     push(opened);
     push(streams);
     push(crowd);
-    for (kind, mode, tool) in [
-        (Counted::Legacy, Mode::Legacy, "echo"),
-        (Counted::Modern, Mode::Modern, "echo"),
-        (Counted::Journaled, Mode::Legacy, "echo_once"),
+    let echo = Kind::Payload(32);
+    let progress = Kind::Progress(Job::burst(STEPS));
+    for (counted, mode, kind, tool, crowds) in [
+        (
+            Counted::Legacy,
+            Mode::Legacy,
+            echo,
+            "echo",
+            &[16, 64, 256][..],
+        ),
+        (Counted::Modern, Mode::Modern, echo, "echo", &[16, 64, 256]),
+        (
+            Counted::Journaled,
+            Mode::Legacy,
+            echo,
+            "echo_once",
+            &[16, 64, 256],
+        ),
+        (
+            Counted::Journaled,
+            Mode::Legacy,
+            progress,
+            "long_job",
+            &[64],
+        ),
     ] {
-        for sessions in [16, 64, 256] {
-            let plan = drive::Plan {
-                sessions,
+        for &sessions in crowds {
+            let plan = Plan {
                 duration: seconds,
-                call: drive::Call::echo(tool, 32),
-                ..drive::Plan::at(cluster.url(), mode)
+                mix: Mix::of(kind),
+                echo: Echo::by(tool),
+                ..Plan::at(cluster.url(), mode, sessions).await?
             };
             let look = Look::take(&cluster).await?;
-            let report = drive::run(&plan, |_| {}).await?;
+            let report = engine::run(plan, false).await?;
             anyhow::ensure!(
-                report.wrong == 0 && report.failed == 0,
+                report.is_correct(),
                 "{} calls of {tool} were answered wrongly and {} not at all",
                 report.wrong,
                 report.failed
             );
-            let mut counts = vec![(kind, report.calls as f64)];
-            if mode == Mode::Legacy {
+            let calls = report.calls as f64;
+            let mut counts = vec![(counted, calls)];
+            if kind == progress {
+                counts.push((Counted::Event, calls * STEPS as f64));
+            } else if mode == Mode::Legacy {
                 counts.push((Counted::Open, sessions as f64));
             }
             push(
@@ -160,10 +197,6 @@ async fn run(cost: &Cost, cores: Option<Cores>) -> anyhow::Result<String> {
             );
         }
     }
-    let look = Look::take(&cluster).await?;
-    let (calls, events) = load::progress(cluster.url(), seconds).await?;
-    let counts = vec![(Counted::Journaled, calls), (Counted::Event, events)];
-    push(look.until_now(&cluster, "progress", counts).await?);
 
     let rows: Vec<Vec<f64>> = samples.iter().map(Sample::row).collect();
     let fit = |of: &dyn Fn(&Sample) -> f64| {
@@ -190,12 +223,13 @@ async fn run(cost: &Cost, cores: Option<Cores>) -> anyhow::Result<String> {
 async fn crowd(cluster: &Cluster, seconds: Duration) -> anyhow::Result<(Sample, Sample, Sample)> {
     let crowd = CROWD as f64;
     let look = Look::take(cluster).await?;
-    let clients = load::open(cluster.url(), CROWD).await?;
+    let shared = Shared::new(Plan::at(cluster.url(), Mode::Legacy, CROWD).await?)?;
+    let callers = shared.open_all().await?;
     let opened = look
         .until_now(cluster, "open sessions", vec![(Counted::Open, crowd)])
         .await?;
     let look = Look::take(cluster).await?;
-    let streams = load::listen(cluster.url(), &clients).await?;
+    let streams = listen(&shared.plan.targets[0], &callers).await?;
     let listened = look
         .until_now(cluster, "open streams", vec![(Counted::Stream, crowd)])
         .await?;
@@ -212,6 +246,21 @@ async fn crowd(cluster: &Cluster, seconds: Duration) -> anyhow::Result<(Sample, 
         .await?;
     drop(streams);
     Ok((opened, listened, idle))
+}
+
+/// Each stream has its own connection.
+async fn listen(target: &Target, callers: &[Caller]) -> anyhow::Result<Vec<Reply>> {
+    let sessions = callers.iter().filter_map(|caller| caller.client.session());
+    let opening = sessions
+        .map(|session| session.listen(None))
+        .map(|request| async {
+            let connection = Connection::open(target, Goodbye::Finish).await?;
+            connection.send(request).await
+        });
+    let opening: Vec<_> = opening.collect();
+    let opened = stream::iter(opening).buffer_unordered(AT_ONCE);
+    let opened: Result<_, Failure> = opened.try_collect().await;
+    opened.context("could not open a stream")
 }
 
 fn role_of(cluster: &Cluster, role: &str) -> Vec<u32> {

@@ -3,7 +3,7 @@ mod instructions;
 use anyhow::ensure;
 use clap::Args;
 
-use crate::load::mix::Kind;
+use crate::engine::mix::Kind;
 use crate::mcp::Mode;
 use crate::scenario::finish;
 use crate::servers::collector::Conduct::{self, Answers, Hangs, Refuses};

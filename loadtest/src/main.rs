@@ -4,7 +4,7 @@ mod affinity;
 mod arrivals;
 mod cli;
 mod cost;
-mod drive;
+mod engine;
 mod failover;
 mod features;
 mod files;

@@ -7,8 +7,8 @@ use anyhow::ensure;
 use clap::Args;
 
 use crate::cli::duration;
+use crate::engine::mix::Kind;
 use crate::findings::Findings;
-use crate::load::mix::Kind;
 use crate::mcp::Mode::{self, Legacy, Modern};
 use crate::outcome::Outcome;
 use crate::scenario::{Finished, Scenario, Subject};

@@ -1,12 +1,17 @@
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::Duration;
+use std::path::Path;
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use crate::cli;
+use crate::engine::call::Echo;
+use crate::engine::mix::{Kind, Mix};
+use crate::engine::watch::{Reading, Seen};
+use crate::engine::{self, Plan, Shared};
 use crate::mcp::Mode;
-use crate::scenario::Finished;
+use crate::scenario::{Finished, Scenario};
 
 const QUIET_CORES: f64 = 0.1;
 
@@ -72,24 +77,81 @@ pub(crate) struct RedisUsage {
     pub(crate) commands: BTreeMap<String, u64>,
 }
 
-impl ServerUsage {
-    pub(crate) fn between(
-        before: &crate::process::Usage,
-        after: &crate::process::Usage,
-        calls: u64,
-        elapsed: Duration,
-    ) -> Self {
-        let cpu = after.cpu.saturating_sub(before.cpu).as_secs_f64();
-        Self {
-            cpu_us_per_call: cpu * 1e6 / (calls.max(1) as f64),
-            cores: cpu / elapsed.as_secs_f64(),
-            rss_kib: after.rss_kib,
-            processes: after.processes,
-        }
+impl RedisUsage {
+    fn between(first: &Reading, last: &Reading, calls: u64) -> Option<Self> {
+        let ((cpu_before, before), (cpu, after)) = first.redis.as_ref().zip(last.redis.as_ref())?;
+        let since = after.iter().map(|(name, count)| {
+            let earlier = before.get(name).copied().unwrap_or_default();
+            (name.clone(), count.saturating_sub(earlier))
+        });
+        let cpu = cpu.saturating_sub(*cpu_before).as_secs_f64();
+        Some(Self {
+            cpu_us_per_call: cpu * 1e6 / calls.max(1) as f64,
+            commands: since.filter(|(_, count)| *count > 0).collect(),
+        })
+    }
+}
+
+impl Scenario for cli::Run {
+    fn json(&self) -> Option<&Path> {
+        self.json.as_deref()
+    }
+
+    async fn run(&self) -> anyhow::Result<impl Finished> {
+        let plan = Plan {
+            warmup: self.warmup,
+            duration: self.duration,
+            mix: Mix::of(Kind::Payload(self.text_bytes)),
+            echo: Echo {
+                tool: self.tool.clone(),
+                argument: self.argument.clone(),
+                prefix: self.answer_prefix.clone(),
+            },
+            pids: self.pids.clone(),
+            ..Plan::at(&self.url, self.mode, self.sessions).await?
+        };
+        engine::run(plan, self.legacy_stateless).await
     }
 }
 
 impl RunReport {
+    pub(crate) fn of(shared: &Shared, seen: &Seen) -> Self {
+        let Seen { first, last, .. } = seen;
+        let (plan, target) = (&shared.plan, &shared.plan.targets[0]);
+        let (calls, seconds) = (last.calls - first.calls, (last.at - first.at).as_secs_f64());
+        let counts = shared.tally.counts();
+        let usage = first.usage.as_ref().zip(last.usage.as_ref());
+        Self {
+            url: format!(
+                "http://{}{}",
+                target.host.to_str().unwrap_or("?"),
+                target.path
+            ),
+            mode: plan.mode,
+            sessions: plan.sessions.most() as usize,
+            seconds,
+            calls,
+            calls_per_s: calls as f64 / seconds,
+            latency: Latency::of(&counts.stages[1].from_sent),
+            redis: RedisUsage::between(first, last, calls),
+            server: usage.map(|((before, _), (after, _))| {
+                let cpu = after.cpu.saturating_sub(before.cpu).as_secs_f64();
+                ServerUsage {
+                    cpu_us_per_call: cpu * 1e6 / calls.max(1) as f64,
+                    cores: cpu / seconds,
+                    rss_kib: after.rss_kib,
+                    processes: after.processes,
+                }
+            }),
+            other_cores: usage.map(|((_, before), (_, after))| {
+                after.saturating_sub(*before).as_secs_f64() / seconds
+            }),
+            wrong: counts.wrong,
+            failed: counts.failed + counts.refused,
+            examples: counts.examples.clone(),
+        }
+    }
+
     pub(crate) fn cpu_us_per_call(&self) -> f64 {
         let server = self.server.as_ref();
         server.map_or(f64::NAN, |server| server.cpu_us_per_call)

@@ -4,7 +4,7 @@ use std::time::Duration;
 use anyhow::ensure;
 use clap::Args;
 
-use crate::load::mix::Kind;
+use crate::engine::mix::Kind;
 use crate::mcp::Mode::{self, Legacy, Modern};
 use crate::mcp::job::Job;
 use crate::peers::{self, Peer};

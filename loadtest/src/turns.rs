@@ -16,9 +16,9 @@ use shoal_testkit::admin::Admin;
 
 use crate::affinity::Cores;
 use crate::cli::duration;
-use crate::drive::{self, Call, Plan};
-use crate::load::call::Echo;
-use crate::load::mix::Kind;
+use crate::engine::call::Echo;
+use crate::engine::mix::{Kind, Mix};
+use crate::engine::{self, Plan};
 use crate::mcp::Mode;
 use crate::peers::{Peer, Variant};
 use crate::report::RunReport;
@@ -206,27 +206,27 @@ impl Bench {
             case.tool
         );
         let admin = server.admin().filter(|_| case.features.metrics);
-        let plan = Plan {
-            authorization: setup.authorization.clone(),
-            sessions: self.sessions,
+        let plan = Plan::of(&server, case.mode, self.sessions).await?;
+        let mut plan = Plan {
             warmup: self.warmup,
             duration: self.time,
             least_calls: LEAST_CALLS_OF_A_SESSION * self.sessions as u64,
-            call: Call {
-                kind: case.kind,
-                echo: Echo::by(case.tool),
-            },
-            ..Plan::of(&server, case.mode)
-        };
-        let progress = |line: &str| {
-            let (round, rounds, era) = (round + 1, self.rounds, case.mode.name());
-            crate::progress(&format!(
-                "round {round}/{rounds} {era} {}: {line}",
+            mix: Mix::of(case.kind),
+            echo: Echo::by(case.tool),
+            label: format!(
+                "round {}/{} {} {}: ",
+                round + 1,
+                self.rounds,
+                case.mode.name(),
                 case.name
-            ));
+            ),
+            ..plan
         };
+        plan.targets[0]
+            .authorization
+            .clone_from(&setup.authorization);
         let report = tokio::select! {
-            report = drive::run(&plan, progress) => report?,
+            report = engine::run(plan, false) => report?,
             failed = read_metrics(admin) => match failed? {},
             never = stay_awake(), if self.awake => match never {},
         };

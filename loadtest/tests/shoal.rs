@@ -65,18 +65,4 @@ fn shoal_keeps_up_with_ramps_and_churn() {
         "--clients 2..8 --ramp-steps 2 --duration 2s",
     );
     assert!(figure(&result, "8 sessions: calls a second") > 0.0);
-    let task = Command::new(LOADTEST)
-        .args([
-            "load",
-            "--url",
-            &server.url,
-            "--mode",
-            "legacy",
-            "--mix",
-            "task",
-        ])
-        .output()
-        .unwrap();
-    assert!(!task.status.success());
-    assert!(said(&task).contains("does not say that its calls may be tasks"));
 }

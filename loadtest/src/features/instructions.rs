@@ -11,7 +11,7 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use crate::connection::Goodbye;
-use crate::load::call::text;
+use crate::engine::call::text;
 use crate::mcp::client::Client;
 use crate::mcp::{Mode, tools};
 use crate::scenario::Finished;

@@ -4,13 +4,14 @@ use std::time::Duration;
 use anyhow::ensure;
 use clap::Args;
 
-use super::call::Echo;
-use super::mix::{Kind, Mix};
-use super::ramp::Ramp;
-use super::stage::Shape;
 use crate::cli::duration;
+use crate::engine::Plan;
+use crate::engine::call::Echo;
+use crate::engine::mix::{Kind, Mix};
+use crate::engine::ramp::Ramp;
 use crate::mcp::Mode;
 use crate::mcp::job::Job;
+use crate::target::Target;
 
 /// Each session needs an open file, and listeners and churn need more.
 const MOST_SESSIONS: f64 = 15_000.0;
@@ -39,8 +40,7 @@ pub(crate) struct Load {
     /// Number of steps of a changing --rate or --sessions.
     #[arg(long, default_value_t = 5)]
     pub(crate) ramp_steps: usize,
-    /// Kinds of calls with their weights: echo, payload[:SIZE], progress[:STEPS], elicitation, task, journaled, count,
-    /// update.
+    /// Kinds of calls with their weights: echo, payload[:SIZE], progress[:STEPS], elicitation, journaled, count, update.
     #[arg(long, default_value = "echo", value_name = "KIND=WEIGHT,…")]
     pub(crate) mix: Mix,
     /// Time to measure.
@@ -102,7 +102,7 @@ impl Load {
             "--sessions {} is not from 1 to {MOST_SESSIONS}; start several of this program for more",
             self.sessions
         );
-        let ramps = self.sessions.changes() || self.rate.is_some_and(Ramp::changes);
+        let ramps = self.ramps();
         ensure!(
             !ramps || self.ramp_steps > 1,
             "--ramp-steps must be at least 2 where something goes from one to another"
@@ -122,23 +122,39 @@ impl Load {
         Ok(())
     }
 
-    pub(super) fn shape(&self) -> Shape {
-        Shape {
-            warmup: self.warmup,
-            duration: self.duration,
-            steps: self.ramp_steps,
-            rate: self.rate,
-            sessions: self.sessions,
-            slow_readers: self.slow_readers > 0,
-        }
+    fn ramps(&self) -> bool {
+        self.sessions.changes() || self.rate.is_some_and(Ramp::changes)
     }
 
-    pub(super) fn echo(&self) -> Echo {
-        Echo {
-            tool: self.tool.clone(),
-            argument: self.argument.clone(),
-            prefix: self.answer_prefix.clone(),
-        }
+    pub(super) async fn plan(&self) -> anyhow::Result<Plan> {
+        let has_slow_readers = self.slow_readers > 0;
+        Ok(Plan {
+            targets: Target::resolve_all(&self.urls).await?,
+            mode: self.mode,
+            mix: self.mix.clone(),
+            echo: Echo {
+                tool: self.tool.clone(),
+                argument: self.argument.clone(),
+                prefix: self.answer_prefix.clone(),
+            },
+            sessions: self.sessions,
+            rate: self.rate,
+            warmup: self.warmup,
+            duration: self.duration,
+            steps: match (self.ramps(), has_slow_readers) {
+                (true, _) => self.ramp_steps,
+                (false, true) => 2,
+                (false, false) => 1,
+            },
+            has_slow_readers,
+            least_calls: 0,
+            timeout: self.timeout,
+            seed: self.seed,
+            pids: self.pids.clone(),
+            redis: None,
+            by_second: true,
+            label: String::new(),
+        })
     }
 
     pub(super) fn more_kinds(&self) -> Vec<Kind> {

@@ -1,50 +1,78 @@
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::mix::Kind;
-use super::pacer::Pacer;
-use super::session::Common;
-use super::stage::Stages;
+use hdrhistogram::Histogram;
+
+use crate::engine::mix::Kind;
+use crate::engine::pacer::Pacer;
+use crate::engine::{Engine, Shared};
 use crate::failure::Failure;
-use crate::times::record;
+use crate::times;
 
 /// Further sessions wait, and count as behind schedule.
-pub(super) const WORKERS: usize = 128;
+const WORKERS: usize = 128;
 
+/// Sessions that are opened, used and ended.
 pub(super) struct Churn {
-    pub(super) common: Arc<Common>,
+    shared: Arc<Shared>,
     pub(super) pacer: Arc<Pacer>,
-    pub(super) stages: Arc<Stages>,
-    pub(super) next: Arc<AtomicUsize>,
-    pub(super) calls: usize,
+    next: AtomicUsize,
+    calls: usize,
+    warm_at: Instant,
+    /// Times to open a session, from when it was due.
+    opened: Mutex<Histogram<u64>>,
+    ended: AtomicU64,
 }
 
 impl Churn {
-    pub(super) async fn run(self) {
+    pub(super) fn start(engine: &mut Engine, rate: f64, calls: usize, first: usize) -> Arc<Self> {
+        let churn = Arc::new(Self {
+            shared: Arc::clone(&engine.shared),
+            pacer: Pacer::start(&engine.stages, |_| rate),
+            next: AtomicUsize::new(first),
+            calls,
+            warm_at: engine.stages.end_of(0),
+            opened: Mutex::new(times::histogram()),
+            ended: AtomicU64::new(0),
+        });
+        for _ in 0..WORKERS {
+            engine.running.spawn(Arc::clone(&churn).run());
+        }
+        churn
+    }
+
+    async fn run(self: Arc<Self>) {
         while let Some(due) = self.pacer.next().await {
-            let measured = self.stages.at(due).is_some_and(|stage| stage > 0);
-            if let Err(failure) = self.life(due, measured).await {
-                self.common.tally.failed("a session of churn", &failure);
+            if let Err(failure) = self.life(due).await {
+                self.shared.tally.failed("a session of churn", &failure);
             }
         }
     }
 
-    async fn life(&self, due: Instant, measured: bool) -> Result<(), Failure> {
+    async fn life(&self, due: Instant) -> Result<(), Failure> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let mut caller = self.common.open(number).await?;
-        if measured {
-            let took = due.elapsed();
-            record(&mut self.common.tally.counts().opened, took);
+        let mut caller = self.shared.open(number).await?;
+        if due >= self.warm_at {
+            let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+            times::record(&mut opened, due.elapsed());
         }
         for _ in 0..self.calls {
-            let call = caller.call(Kind::Echo, &self.common.echo);
-            self.common.in_time(call).await?;
+            let call = caller.call(Kind::Echo, &self.shared.plan.echo);
+            self.shared.in_time(call).await?;
         }
-        self.common.in_time(caller.client.end()).await?;
-        if measured {
-            self.common.tally.counts().churned += 1;
-        }
+        self.shared.in_time(caller.client.end()).await?;
+        self.ended
+            .fetch_add(u64::from(due >= self.warm_at), Ordering::Relaxed);
         Ok(())
+    }
+
+    pub(super) fn opened(&self) -> Histogram<u64> {
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.clone()
+    }
+
+    pub(super) fn ended(&self) -> u64 {
+        self.ended.load(Ordering::Relaxed)
     }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use super::mix::Kind;
-use super::session::Common;
 use crate::connection::{Connection, Goodbye, Reply};
+use crate::engine::Shared;
+use crate::engine::mix::Kind;
 use crate::failure::Failure;
 use crate::mcp::answer::Message;
 use crate::mcp::client::Client;
@@ -28,10 +28,10 @@ impl Drop for Listener {
 }
 
 impl Listener {
-    pub(super) async fn open(common: Arc<Common>, number: usize) -> Result<Self, Failure> {
-        let mut client = common.open(number).await?.client;
-        let watches = common.mix.kinds().any(|kind| kind == Kind::Update);
-        let target = &common.targets[number % common.targets.len()];
+    pub(super) async fn open(shared: &Arc<Shared>, number: usize) -> Result<Self, Failure> {
+        let mut client = shared.open(number).await?.client;
+        let watches = shared.has(Kind::Update);
+        let target = &shared.plan.targets[number % shared.plan.targets.len()];
         let opening = async {
             let Some(session) = client.session().cloned() else {
                 return subscribe(&mut client, watches).await;
@@ -42,18 +42,18 @@ impl Listener {
             let connection = Connection::open(target, Goodbye::Finish).await?;
             connection.send(session.listen(None)).await
         };
-        let reply = common.in_time(opening).await?;
+        let reply = shared.in_time(opening).await?;
         if !reply.is_streamed() {
             return Err(Failure::Wrong("a listener got no event stream".to_owned()));
         }
         let updates = Arc::new(AtomicU64::new(0));
-        let counted = Arc::clone(&updates);
+        let (counted, shared) = (Arc::clone(&updates), Arc::clone(shared));
         let reader = tokio::spawn(async move {
             let ended = match read(reply, &counted).await {
                 Ok(()) => Failure::Transport("the server ended it".to_owned()),
                 Err(failure) => failure,
             };
-            common.tally.failed("a listener's stream", &ended);
+            shared.tally.failed("a listener's stream", &ended);
         });
         Ok(Self {
             reader,
@@ -98,15 +98,15 @@ async fn read(mut reply: Reply, updates: &AtomicU64) -> Result<(), Failure> {
 }
 
 /// Makes a last change, of which all listeners must be told. The mix may have made none.
-pub(super) async fn expect_updates(listeners: &[Listener], common: &Common, number: usize) {
+pub(super) async fn expect_updates(listeners: &[Listener], shared: &Shared, number: usize) {
     let seen = |listener: &Listener| listener.updates.load(Ordering::Relaxed);
     let before: Vec<u64> = listeners.iter().map(seen).collect();
     let change = async {
-        let mut client = common.open(number).await?.client;
-        common.in_time(tools::increment(&mut client)).await
+        let mut client = shared.open(number).await?.client;
+        shared.in_time(tools::increment(&mut client)).await
     };
     if let Err(failure) = change.await {
-        return common.tally.failed("the last change", &failure);
+        return shared.tally.failed("the last change", &failure);
     }
     let until = Instant::now() + TOLD_WITHIN;
     let untold = || {
@@ -119,10 +119,8 @@ pub(super) async fn expect_updates(listeners: &[Listener], common: &Common, numb
     }
     for _ in 0..untold() {
         let (what, example) = ("listener not told of a change", "changed, and nothing came");
-        common
-            .tally
-            .findings
-            .add(what, format_args!("{COUNTER} {example}"));
+        let findings = &shared.tally.findings;
+        findings.add(what, format_args!("{COUNTER} {example}"));
     }
 }
 

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::{sleep_until, timeout, timeout_at};
 
-use super::session::Common;
+use crate::engine::{Engine, Shared};
 use crate::failure::Failure;
 use crate::mcp::job::Job;
 
@@ -15,27 +15,37 @@ const PAUSE: Duration = Duration::from_millis(100);
 const REST: Duration = Duration::from_secs(60);
 
 pub(super) struct SlowReader {
-    pub(super) number: usize,
-    pub(super) common: Arc<Common>,
-    pub(super) from: Instant,
-    pub(super) until: Instant,
+    number: usize,
+    shared: Arc<Shared>,
+    from: Instant,
+    until: Instant,
 }
 
 impl SlowReader {
+    /// Returns a reader for the second half of the run.
+    pub(super) fn new(number: usize, engine: &Engine) -> Self {
+        Self {
+            number,
+            shared: Arc::clone(&engine.shared),
+            from: engine.stages.end_of(1),
+            until: engine.stages.end(),
+        }
+    }
+
     pub(super) async fn run(self) {
         sleep_until(self.from.into()).await;
         if let Err(failure) = self.read().await {
-            self.common.tally.failed("a slow reader's call", &failure);
+            self.shared.tally.failed("a slow reader's call", &failure);
         }
     }
 
     async fn read(&self) -> Result<(), Failure> {
-        let mut caller = self.common.open(self.number).await?;
+        let mut caller = self.shared.open(self.number).await?;
         let starting = async {
             caller.client.narrow().await?;
             LONG.start(&mut caller.client).await
         };
-        let (mut reply, mut watch) = self.common.in_time(starting).await?;
+        let (mut reply, mut watch) = self.shared.in_time(starting).await?;
         // Every second client reads nothing before the end.
         let mut whole = Ok(());
         if self.number.is_multiple_of(2) {
@@ -49,7 +59,7 @@ impl SlowReader {
             let late = |_| Failure::Transport("the rest did not come".to_owned());
             whole = rest.map_err(late).flatten();
         }
-        let tally = &self.common.tally;
+        let tally = &self.shared.tally;
         match whole {
             Err(wrong @ Failure::Wrong(_)) => Err(wrong),
             _ if watch.is_answered() => {

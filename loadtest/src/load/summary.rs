@@ -1,25 +1,19 @@
-mod latencies;
+use hdrhistogram::Histogram;
 
 use super::Load;
-use super::stage::Stages;
-use super::tally::Counts;
-use super::usage::Usage;
-use super::watch::{Reading, Seen};
-use crate::findings::Findings;
+use super::churn::Churn;
+use crate::engine::Engine;
+use crate::engine::tally::{Counts, LATE, Timing};
+use crate::engine::watch::Seen;
 use crate::outcome::Outcome;
+use crate::times;
 
 pub(super) struct Run<'a> {
     pub(super) options: &'a Load,
-    pub(super) stages: &'a Stages,
-    pub(super) counts: &'a Counts,
-    pub(super) findings: &'a Findings,
+    pub(super) engine: &'a Engine,
     pub(super) seen: Seen,
-    pub(super) unsent: u64,
-    pub(super) churn_unsent: u64,
+    pub(super) churn: Option<&'a Churn>,
     pub(super) updates: u64,
-    /// Memory before and after the first sessions were opened.
-    pub(super) memory: Option<(Usage, Usage)>,
-    pub(super) opened: usize,
 }
 
 pub(super) fn title(options: &Load) -> String {
@@ -35,25 +29,28 @@ pub(super) fn title(options: &Load) -> String {
 }
 
 impl Run<'_> {
-    pub(super) fn into_outcome(mut self, mut outcome: Outcome) -> Outcome {
+    pub(super) fn into_outcome(self, mut outcome: Outcome) -> Outcome {
+        let tally = &self.engine.shared.tally;
+        let counts = tally.counts();
+        outcome.seconds = (self.seen.last.at - self.seen.first.at).as_secs_f64();
         self.parameters(&mut outcome);
-        let (first, last) = self.seen.measured.clone();
-        outcome.seconds = (last.at - first.at).as_secs_f64();
-        self.throughput(&mut outcome, &first, &last);
-        self.memory(&mut outcome, &last);
-        self.latencies(&mut outcome);
-        self.by_stage(&mut outcome);
-        self.others(&mut outcome);
-        outcome.series = std::mem::take(&mut self.seen.series);
-        outcome.violations = self.findings.violations();
+        self.throughput(&mut outcome);
+        self.latencies(&mut outcome, &counts);
+        self.by_stage(&mut outcome, &counts);
+        self.others(&mut outcome, &counts);
+        outcome.series = self.seen.series;
+        outcome.violations = tally.findings.violations();
         outcome
     }
 
     fn parameters(&self, outcome: &mut Outcome) {
-        let Load { rate, churn, .. } = self.options;
-        let rate = rate.map_or("closed loop".to_owned(), |rate| rate.to_string());
-        let churn = churn.map_or("none".to_owned(), |rate| rate.to_string());
         let options = self.options;
+        let rate = options
+            .rate
+            .map_or("closed loop".to_owned(), |rate| rate.to_string());
+        let churn = options
+            .churn
+            .map_or("none".to_owned(), |rate| rate.to_string());
         outcome.parameters(&[
             ("url", &options.urls.join(" ")),
             ("mode", &options.mode.name()),
@@ -71,48 +68,98 @@ impl Run<'_> {
         ]);
     }
 
-    fn throughput(&self, outcome: &mut Outcome, first: &Reading, last: &Reading) {
+    fn throughput(&self, outcome: &mut Outcome) {
+        let Seen { first, last, .. } = &self.seen;
         let (calls, seconds) = (last.calls - first.calls, outcome.seconds);
         outcome.higher("calls a second", calls as f64 / seconds, "1/s");
         outcome.plain("calls answered", calls as f64, "");
-        if let (Some(before), Some(after)) = (&first.usage, &last.usage) {
+        if let (Some((before, others_before)), Some((after, others))) = (&first.usage, &last.usage)
+        {
             let cpu = after.cpu.saturating_sub(before.cpu).as_secs_f64();
-            let others = after.others.saturating_sub(before.others).as_secs_f64();
-            let name = match self.options.churn {
+            let others = others.saturating_sub(*others_before).as_secs_f64();
+            let name = match self.churn {
                 None => "server CPU per call",
                 Some(_) => "server CPU per call, with that of churn",
             };
             outcome.lower(name, cpu * 1e6 / calls.max(1) as f64, "µs");
             outcome.plain("server cores busy", cpu / seconds, "cores");
             outcome.plain("other work on the machine", others / seconds, "cores");
+            let mib = after.rss_kib as f64 / 1024.0;
+            outcome.lower("server memory at the end", mib, "MiB");
         }
     }
 
-    fn memory(&self, outcome: &mut Outcome, last: &Reading) {
-        let mib = |usage: &Usage| usage.memory_kib() as f64 / 1024.0;
-        if let Some((before, open)) = &self.memory {
-            let grown = open.memory_kib().saturating_sub(before.memory_kib()) as f64;
-            outcome.lower("server memory before the sessions", mib(before), "MiB");
-            let name = "server memory grown per session opened";
-            outcome.lower(name, grown / self.opened as f64, "KiB");
+    fn latencies(&self, outcome: &mut Outcome, counts: &Counts) {
+        let sent = sum(&counts.stages[1..], |timing| &timing.from_sent);
+        match &self.engine.pacer {
+            None => outcome.latency("latency of a call", &sent),
+            Some(pacer) => {
+                let due = sum(&counts.stages[1..], |timing| &timing.from_due);
+                outcome.latency("latency from when a call was due", &due);
+                outcome.latency("latency from when a call was sent", &sent);
+                self.schedule(outcome, pacer.behind(), counts.late, due.len());
+            }
         }
-        if let Some(usage) = &last.usage {
-            outcome.lower("server memory at the end", mib(usage), "MiB");
+        let kinds = self.options.mix.kinds();
+        if kinds.len() > 1 {
+            for (kind, times) in kinds.zip(&counts.kinds) {
+                outcome.latency(kind.to_string(), times);
+            }
         }
     }
 
-    fn others(&self, outcome: &mut Outcome) {
-        let counts = self.counts;
+    fn schedule(&self, outcome: &mut Outcome, unsent: u64, late: u64, due: u64) {
+        let sessions = self.options.sessions;
+        let name = "calls outstanding at most, one per session";
+        outcome.plain(name, sessions.most(), "");
+        outcome.lower("calls due and never sent", unsent as f64, "");
+        let name = "calls sent late though most sessions were free";
+        outcome.lower(name, late as f64, "");
+        let what = format!(
+            "calls due and never sent {unsent}: at most 0 (where there are some, the server is slower than the rate, \
+             or {sessions} sessions are too few for it)"
+        );
+        outcome.verdict(what, unsent == 0);
+        let what = format!(
+            "calls sent more than {} ms late though most sessions were free {late}: at most 1 % of {due} (where there \
+             are more, the generator had too little CPU time, and latencies from when a call was due hold its delay)",
+            LATE.as_millis()
+        );
+        outcome.verdict(what, late * 100 <= due);
+    }
+
+    fn by_stage(&self, outcome: &mut Outcome, counts: &Counts) {
+        let p99_ms = |timing: &Timing| times::quantile_ms(&timing.from_due, 0.99);
+        let stages = self.engine.stages.all.iter().zip(&counts.stages).skip(1);
+        if stages.len() < 2 {
+            return;
+        }
+        for (stage, timing) in stages {
+            let name = &stage.name;
+            let rate = timing.from_sent.len() as f64 / stage.length.as_secs_f64();
+            outcome.higher(format!("{name}: calls a second"), rate, "1/s");
+            outcome.lower(format!("{name}: p99"), p99_ms(timing), "ms");
+            outcome.latency(name, &timing.from_due);
+            outcome.mark(stage.start.as_secs_f64(), name);
+        }
+        if self.options.slow_readers > 0 {
+            let ratio = p99_ms(&counts.stages[2]) / p99_ms(&counts.stages[1]);
+            let name = "p99 of the others, with slow readers over without";
+            outcome.lower(name, ratio, "×");
+        }
+    }
+
+    fn others(&self, outcome: &mut Outcome, counts: &Counts) {
         if counts.refused > 0 {
             let name = "calls turned away (HTTP 429 or 503)";
             outcome.lower(name, counts.refused as f64, "");
         }
-        if self.options.churn.is_some() {
-            let rate = counts.churned as f64 / outcome.seconds;
+        if let Some(churn) = self.churn {
+            let rate = churn.ended() as f64 / outcome.seconds;
             outcome.higher("sessions opened, used and ended", rate, "1/s");
-            let unsent = self.churn_unsent as f64;
+            let unsent = churn.pacer.behind() as f64;
             outcome.lower("sessions due and never opened", unsent, "");
-            outcome.latency("opening a session, from when it was due", &counts.opened);
+            outcome.latency("opening a session, from when it was due", &churn.opened());
         }
         if self.options.listeners > 0 {
             let listeners = self.options.listeners as f64;
@@ -123,4 +170,12 @@ impl Run<'_> {
             outcome.plain(*what, *count as f64, "");
         }
     }
+}
+
+fn sum(timings: &[Timing], of: impl Fn(&Timing) -> &Histogram<u64>) -> Histogram<u64> {
+    let mut all = of(&timings[0]).clone();
+    for timing in &timings[1..] {
+        all.add(of(timing)).expect("the bounds are the same");
+    }
+    all
 }

@@ -19,7 +19,7 @@ use futures::{StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::load::call::POLL_INTERVAL_MS;
+use crate::engine::call::POLL_INTERVAL_MS;
 
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const TASK: &str = "task-";

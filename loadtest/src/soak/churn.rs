@@ -12,10 +12,10 @@ use tokio::time::{sleep, timeout};
 
 use crate::arrivals;
 use crate::connection::{Goodbye, Reply};
+use crate::engine::call::{Caller, Echo};
+use crate::engine::mix::Kind;
 use crate::failure::Failure;
 use crate::findings::Findings;
-use crate::load::call::{Caller, Echo};
-use crate::load::mix::Kind;
 use crate::mcp::client::Client;
 use crate::mcp::job::{Job, listen};
 use crate::mcp::{Mode, legacy};

@@ -10,7 +10,7 @@ use shoal_auth::fixture::{AuthorizationServer, SigningKey, now};
 use tempfile::NamedTempFile;
 use tokio::time::sleep;
 
-use crate::load::call::POLL_INTERVAL_MS;
+use crate::engine::call::POLL_INTERVAL_MS;
 use crate::mcp::{bearer, token_entry};
 use crate::servers::collector::{Collector, Conduct};
 

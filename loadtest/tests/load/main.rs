@@ -16,7 +16,7 @@ use serde_json::Value;
 use server::Fault;
 
 const EVERYTHING: &str =
-    "echo=4,payload:8KiB=2,progress:5=2,elicitation=2,task=1,journaled=2,count=2,update=1";
+    "echo=4,payload:8KiB=2,progress:5=2,elicitation=2,journaled=2,count=2,update=1";
 const MODERN: &str = "echo=4,payload:8KiB=2,progress:5=2,elicitation=2,journaled=2,update=1";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -75,13 +75,6 @@ async fn every_planted_fault_is_found() {
         "legacy",
         "--mix count",
         "wrong answer: count",
-    )
-    .await;
-    expect_found(
-        Fault::WrongText,
-        "legacy",
-        "--mix task",
-        "wrong answer: task",
     )
     .await;
 }
@@ -169,7 +162,6 @@ async fn what_cannot_be_done_is_said_at_the_start() {
             "--mix echo,count",
             "clients of 2026-07-28 have none",
         ),
-        ("modern", "--mix task", "as 2025-11-25 has them"),
         ("modern", "--churn 5", "--churn needs --mode legacy"),
         ("legacy", "--tool ecko", "the server has no tool ecko"),
         (

@@ -86,27 +86,13 @@ async fn answer(State(server): Shared, headers: HeaderMap, body: Bytes) -> Respo
             let mut sessions = server.sessions.lock().unwrap();
             let name = format!("s{}", sessions.len());
             sessions.insert(name.clone(), 0);
-            let result = json!({"capabilities": {"tasks": {"requests": {"tools": {"call": {}}}}}});
-            ([("mcp-session-id", name)], respond(id, &result)).into_response()
+            ([("mcp-session-id", name)], respond(id, &json!({}))).into_response()
         }
         "tools/list" => {
             let tools = TOOLS.map(|name| json!({"name": name}));
             respond(id, &json!({"tools": tools})).into_response()
         }
         "tools/call" => call(&server, &headers, id, params).await,
-        "tasks/get" => respond(
-            id,
-            &json!({"taskId": params["taskId"], "status": "completed"}),
-        )
-        .into_response(),
-        "tasks/result" => {
-            let text = params["taskId"]
-                .as_str()
-                .unwrap()
-                .strip_prefix("task ")
-                .unwrap();
-            respond(id, &text_result(text)).into_response()
-        }
         "subscriptions/listen" => {
             let first = json!({"method": "notifications/subscriptions/acknowledged", "params": {}});
             changes(&server, Some(first))
@@ -154,11 +140,6 @@ async fn call(server: &Arc<Server>, headers: &HeaderMap, id: &Value, params: &Va
         }
         other => panic!("no tool {other}"),
     };
-    if params.get("task").is_some() {
-        let task =
-            json!({"taskId": format!("task {text}"), "status": "working", "pollInterval": 1});
-        return respond(id, &json!({"task": task})).into_response();
-    }
     respond(id, &text_result(&text)).into_response()
 }
 

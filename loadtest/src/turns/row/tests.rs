@@ -1,5 +1,5 @@
 use super::{Measured, Row, rows};
-use crate::load::mix::Kind;
+use crate::engine::mix::Kind;
 use crate::mcp::Mode::{self, Legacy, Modern};
 use crate::report::RunReport;
 use crate::turns::setup::Features;

@@ -1,6 +1,5 @@
 mod ask;
 mod modern_task;
-mod task;
 
 pub(crate) use modern_task::POLL_INTERVAL_MS;
 
@@ -78,11 +77,7 @@ impl Caller {
             }
             Kind::Task => {
                 let text = text(self.number, self.calls, SHORT);
-                if self.client.session().is_some() {
-                    task::call(&mut self.client, echo, &text).await
-                } else {
-                    modern_task::call(&mut self.client, echo, &text).await
-                }
+                modern_task::call(&mut self.client, echo, &text).await
             }
             Kind::Count => self.count().await,
             Kind::Update => {

@@ -9,6 +9,13 @@ pub(crate) struct Ramp {
 }
 
 impl Ramp {
+    pub(crate) fn flat(number: f64) -> Self {
+        Self {
+            from: number,
+            to: number,
+        }
+    }
+
     pub(crate) fn changes(self) -> bool {
         self.from != self.to
     }
@@ -41,10 +48,7 @@ impl FromStr for Ramp {
                 from: number(from)?,
                 to: number(to)?,
             }),
-            None => number(text).map(|number| Self {
-                from: number,
-                to: number,
-            }),
+            None => number(text).map(Self::flat),
         }
     }
 }

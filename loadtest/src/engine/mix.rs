@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     Progress(Job),
     /// Calls `book_table`: the server asks, and the result must contain the answer.
     Elicitation,
-    /// Calls the echo as a task of 2025-11-25.
+    /// Calls the echo, which becomes a task of 2026-07-28. Not part of a mix, because other calls would become tasks too.
     Task,
     /// Calls `echo_once`, which must not be repeated, so the server journals it.
     Journaled,
@@ -28,7 +28,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(super) fn tool(self) -> Option<&'static str> {
+    pub(crate) fn tool(self) -> Option<&'static str> {
         match self {
             Self::Echo | Self::Payload(_) | Self::Task => None,
             Self::Progress(_) => Some("long_job"),
@@ -39,14 +39,11 @@ impl Kind {
         }
     }
 
-    pub(super) fn impossible_in(self, mode: Mode) -> Option<&'static str> {
+    pub(crate) fn impossible_in(self, mode: Mode) -> Option<&'static str> {
         match (self, mode) {
             (Self::Count, Mode::Modern) => {
                 Some("it counts in a session, and clients of 2026-07-28 have none")
             }
-            (Self::Task, Mode::Modern) => Some(
-                "tasks are spoken here as 2025-11-25 has them; the table has a row for those of 2026-07-28",
-            ),
             _ => None,
         }
     }
@@ -76,11 +73,15 @@ impl fmt::Display for Kind {
 pub(crate) struct Mix(Vec<(Kind, u32)>);
 
 impl Mix {
-    pub(super) fn kinds(&self) -> impl ExactSizeIterator<Item = Kind> {
+    pub(crate) fn of(kind: Kind) -> Self {
+        Self(vec![(kind, 1)])
+    }
+
+    pub(crate) fn kinds(&self) -> impl ExactSizeIterator<Item = Kind> {
         self.0.iter().map(|(kind, _)| *kind)
     }
 
-    pub(super) fn pick(&self, chance: u64) -> (usize, Kind) {
+    pub(crate) fn pick(&self, chance: u64) -> (usize, Kind) {
         let total: u64 = self.0.iter().map(|(_, weight)| u64::from(*weight)).sum();
         let mut left = chance % total;
         for (place, (kind, weight)) in self.0.iter().enumerate() {
@@ -134,14 +135,13 @@ fn kind(text: &str) -> Result<Kind, String> {
         "progress" => Kind::Progress(Job::burst(detail.map_or(Ok(STEPS), steps)?)),
         "echo" => Kind::Echo,
         "elicitation" => Kind::Elicitation,
-        "task" => Kind::Task,
         "journaled" => Kind::Journaled,
         "count" => Kind::Count,
         "update" => Kind::Update,
         _ => {
             return Err(format!(
                 "{name:?} is no kind of call; there are echo, payload[:64KiB], progress[:10], \
-                 elicitation, task, journaled, count and update"
+                 elicitation, journaled, count and update"
             ));
         }
     };

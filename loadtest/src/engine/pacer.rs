@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
-use super::stage::Stages;
+use super::stage::{Stage, Stages};
 
 /// The shortest sleep of the pacer's thread, finer than the runtime's timers.
 const TICK: Duration = Duration::from_micros(100);
@@ -21,11 +21,11 @@ struct Schedule {
 }
 
 impl Schedule {
-    fn new(stages: &Stages, rate: impl Fn(usize) -> f64) -> Self {
+    fn new(stages: &Stages, rate: impl Fn(&Stage) -> f64) -> Self {
         let mut parts = Vec::with_capacity(stages.all.len());
         let mut first = 0;
-        for (index, stage) in stages.all.iter().enumerate() {
-            let rate = rate(index);
+        for stage in &stages.all {
+            let rate = rate(stage);
             let count = (rate * stage.length.as_secs_f64()).round() as u64;
             parts.push((stages.began + stage.start, first, count, 1.0 / rate));
             first += count;
@@ -47,7 +47,7 @@ impl Schedule {
     }
 }
 
-pub(super) struct Pacer {
+pub(crate) struct Pacer {
     schedule: Schedule,
     permits: Semaphore,
     due: AtomicU64,
@@ -56,7 +56,7 @@ pub(super) struct Pacer {
 
 impl Pacer {
     /// `rate` gives each stage's calls per second.
-    pub(super) fn start(stages: &Stages, rate: impl Fn(usize) -> f64) -> Arc<Self> {
+    pub(crate) fn start(stages: &Stages, rate: impl Fn(&Stage) -> f64) -> Arc<Self> {
         let pacer = Arc::new(Self {
             schedule: Schedule::new(stages, rate),
             permits: Semaphore::new(0),
@@ -70,18 +70,18 @@ impl Pacer {
 
     /// Returns the call's due time. `None` at the end; calls that still wait stay unsent.
     /// Cancellation safe.
-    pub(super) async fn next(&self) -> Option<Instant> {
+    pub(crate) async fn next(&self) -> Option<Instant> {
         self.permits.acquire().await.ok()?.forget();
         let number = self.begun.fetch_add(1, Ordering::Relaxed);
         self.schedule.due(number)
     }
 
-    pub(super) fn behind(&self) -> u64 {
+    pub(crate) fn behind(&self) -> u64 {
         let begun = self.begun.load(Ordering::Relaxed);
         self.due.load(Ordering::Relaxed).saturating_sub(begun)
     }
 
-    pub(super) fn unsent(&self) -> impl Iterator<Item = Instant> {
+    pub(crate) fn unsent(&self) -> impl Iterator<Item = Instant> {
         let unsent = self.begun.load(Ordering::Relaxed)..self.due.load(Ordering::Relaxed);
         unsent.filter_map(|number| self.schedule.due(number))
     }
@@ -110,24 +110,27 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::{Pacer, Schedule};
-    use crate::load::stage::Shape;
+    use crate::engine::Plan;
+    use crate::engine::stage::Stages;
+    use crate::mcp::Mode;
 
-    fn shape(rate: &str) -> Shape {
-        Shape {
+    async fn stages(rate: &str, began: Instant) -> Stages {
+        let plan = Plan::at("http://127.0.0.1:1/mcp", Mode::Legacy, 1).await;
+        let plan = Plan {
+            rate: rate.parse().ok(),
             warmup: Duration::from_millis(100),
             duration: Duration::from_millis(200),
             steps: 2,
-            rate: rate.parse().ok(),
-            sessions: "1".parse().expect("is a number"),
-            slow_readers: false,
-        }
+            ..plan.expect("is a URL")
+        };
+        Stages::new(&plan, began)
     }
 
-    #[test]
-    fn arrivals_follow_the_rate_of_their_stage() {
+    #[tokio::test]
+    async fn arrivals_follow_the_rate_of_their_stage() {
         let began = Instant::now();
-        let stages = shape("100..200").stages(began);
-        let schedule = Schedule::new(&stages, |index| stages.all[index].rate.expect("has a rate"));
+        let stages = stages("100..200", began).await;
+        let schedule = Schedule::new(&stages, |stage| stage.rate.expect("has a rate"));
         let due = |number| schedule.due(number).map(|due| (due - began).as_millis());
         assert_eq!(due(3), Some(30));
         assert_eq!(due(10), Some(100));
@@ -137,7 +140,7 @@ mod tests {
 
     #[tokio::test]
     async fn calls_that_nobody_takes_stay_due() {
-        let stages = shape("100").stages(Instant::now());
+        let stages = stages("100", Instant::now()).await;
         let pacer = Pacer::start(&stages, |_| 100.0);
         assert_eq!(pacer.next().await, Some(stages.began));
         while !pacer.permits.is_closed() {
