@@ -6,7 +6,6 @@ mod deed;
 mod fault;
 mod held;
 mod inject;
-mod load;
 mod pauses;
 mod report;
 mod store;
@@ -15,6 +14,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use clap::Parser;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use tokio::time::{Instant, sleep};
@@ -26,75 +26,89 @@ pub use fault::Fault;
 pub use pauses::{Pauses, delays};
 pub use report::Report;
 
-use self::counters::Watch;
 use self::fault::Trait;
 use self::inject::Injector;
-use self::load::Load;
 use self::store::Store;
+use crate::arguments::{milliseconds, seconds};
 use crate::check::{self, Ledger, Rules, Verdict, Violation};
 use crate::clock::WrongClock;
-use crate::cluster::{Cluster, Member, Tools};
+use crate::cluster::{Cluster, Member, Tools, setting};
 use crate::history::History;
+use crate::load::{Calls, Clients, Load};
 
 const UNANSWERED: &str = "45s";
 
 /// The parameters of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Parser)]
 pub struct Options {
     /// The kind of fault.
+    #[arg(skip)]
     pub fault: Fault,
-    /// Seeds all random decisions, but not the timing.
-    pub seed: u64,
-    /// How long faults are injected.
+    /// Duration of the faults, for each kind, in seconds.
+    #[arg(long = "seconds", value_parser = seconds, default_value = "60")]
     pub time: Duration,
     /// Average time between the end of a fault and the next one.
+    #[arg(skip = Duration::from_secs(3))]
     pub peace: Duration,
-    /// How long requests may stay open after the last fault.
-    pub settle: Duration,
-    /// The length of leases.
-    pub lease: Duration,
-    /// How long a connection may be silent before it counts as broken: shorter than the lease, so that a fault can
-    /// exceed only this time.
-    pub silence: Duration,
-    /// Number of legacy clients, each with a session.
+    /// Number of clients of 2025-11-25, each with a session.
+    #[arg(long, default_value_t = 200)]
     pub sessions: usize,
     /// Number of clients of 2026-07-28.
+    #[arg(long, default_value_t = 50)]
     pub modern: usize,
     /// Number of clients of 2026-07-28 whose calls become tasks.
+    #[arg(long, default_value_t = 0)]
     pub tasks: usize,
-    /// Maximum pause between a client's calls.
-    pub thinking: Duration,
+    /// Seed of all random decisions, but not of the timing [default: a random one, which is printed].
+    #[arg(long, hide_default_value = true, default_value_t = rand::random())]
+    pub seed: u64,
     /// Number of edges.
+    #[arg(long, default_value_t = 3)]
     pub edges: usize,
     /// Number of session nodes.
-    pub session_nodes: usize,
+    #[arg(long, default_value_t = 3)]
+    pub sessions_nodes: usize,
     /// Number of workers.
+    #[arg(long, default_value_t = 2)]
     pub workers: usize,
-    /// Runs everything in one process, only with [`Fault::None`].
+    /// Time for which a node owns its sessions without renewing its lease, in milliseconds.
+    #[arg(long = "lease-ms", value_parser = milliseconds, default_value = "3000")]
+    pub lease: Duration,
+    /// Silence after which a connection between two members counts as broken, in milliseconds. Shorter than the lease,
+    /// so that a fault can exceed only this time.
+    #[arg(long = "silence-ms", value_parser = milliseconds, default_value = "1500")]
+    pub silence: Duration,
+    /// Maximum time for open requests to finish after the last fault, in seconds.
+    #[arg(long, value_parser = seconds, default_value = "60")]
+    pub settle: Duration,
+    /// Maximum pause of a client between two calls, in milliseconds.
+    #[arg(long = "thinking-ms", value_parser = milliseconds, default_value = "1500")]
+    pub thinking: Duration,
+    /// Run everything in one process on its embedded store; only with --fault none.
+    #[arg(long)]
     pub one_process: bool,
-    /// More settings for every member.
+    /// Setting of every member, such as logging.level=debug; may be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub settings: Vec<(String, String)>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            fault: Fault::None,
-            seed: 0,
-            time: Duration::from_secs(60),
-            peace: Duration::from_secs(3),
-            settle: Duration::from_secs(60),
-            lease: Duration::from_secs(3),
-            silence: Duration::from_millis(1500),
-            sessions: 200,
-            modern: 50,
-            tasks: 0,
-            thinking: Duration::from_millis(1500),
-            edges: 3,
-            session_nodes: 3,
-            workers: 2,
-            one_process: false,
-            settings: Vec::new(),
+        Self::parse_from(["chaos"])
+    }
+}
+
+impl Options {
+    fn clients(&self) -> Clients {
+        Clients {
+            sessions: self.sessions,
+            modern: self.modern,
+            tasks: self.tasks,
+            thinking: self.thinking,
+            calls: match self.fault.has(Trait::ShortCalls) {
+                true => Calls::MostlyShort,
+                false => Calls::Mixed,
+            },
         }
     }
 }
@@ -111,7 +125,7 @@ pub async fn run(options: &Options) -> anyhow::Result<Report> {
     let cluster = cluster.context("cannot start the cluster")?;
     let mut dice = StdRng::seed_from_u64(options.seed);
     let began = Instant::now();
-    let load = Load::start(&cluster, options, began, &mut dice)?;
+    let load = Load::start(cluster.url(), 0, options.clients(), began, &mut dice)?;
     let injector_dice = StdRng::seed_from_u64(dice.random());
     let mut injector = Injector::new(&cluster, &store, options, began, injector_dice);
     let over = CancellationToken::new();
@@ -121,22 +135,22 @@ pub async fn run(options: &Options) -> anyhow::Result<Report> {
         cluster.heal();
         // Gives clients time to reconnect before the load ends.
         sleep(options.peace).await;
-        let last_wipe = injector.wipes().last().map(|wipe| wipe.until);
+        let last_wipe = injector.outages(Deed::WIPED).last().map(|wipe| wipe.until);
         let histories = load.settle(options.settle, last_wipe).await;
         over.cancel();
         (injected, took, histories)
     };
-    let watch = Watch::run(&cluster, over.cancelled());
+    let watch = Counters::watch(&cluster, over.cancelled());
     let ((injected, took, histories), counters) = tokio::join!(course, watch);
-    let histories = [histories.as_slice(), injector.histories()].concat();
+    let histories = [histories.as_slice(), &injector.histories].concat();
     let mut verdict = judge(&cluster, options, &injector, &histories)?;
     if let Err(error) = injected {
         verdict.find(None, Violation::Misbehaved, format!("{error:#}"));
     }
-    if options.fault.has(Trait::KeepsOwners) && counters.taken_over > 0 {
+    if options.fault.has(Trait::KeepsOwners) && counters.taken_over() > 0 {
         let detail = format!(
             "{} sessions changed their owner, and every node lived",
-            counters.taken_over
+            counters.taken_over()
         );
         verdict.find(None, Violation::Misbehaved, detail);
     }
@@ -147,8 +161,8 @@ pub async fn run(options: &Options) -> anyhow::Result<Report> {
         took,
         disturbed: cluster.disturbed(),
         counters,
-        pauses: Pauses::after(injector.injected(), &histories, options),
-        injected: injector.injected().to_vec(),
+        pauses: Pauses::after(&injector.injected, &histories, options),
+        injected: injector.injected,
         verdict,
         kept: None,
     };
@@ -165,7 +179,7 @@ async fn start(options: &Options, store: &Store) -> anyhow::Result<Cluster> {
     };
     let mut builder = Cluster::builder()
         .edges(options.edges)
-        .sessions(options.session_nodes)
+        .sessions(options.sessions_nodes)
         .workers(options.workers)
         .lease(options.lease)
         .tools(tools)
@@ -217,9 +231,9 @@ fn judge(
     let breaks = cluster.breaks().into_iter();
     let broke_at: HashMap<_, _> = breaks.map(|broken| (broken.tag, broken.edge)).collect();
     let rules = Rules {
-        outages: injector.outages(),
-        wipes: injector.wipes(),
-        lost_writes: injector.lost_writes(),
+        outages: injector.outages(Deed::KILLED),
+        wipes: injector.outages(Deed::WIPED),
+        lost_writes: injector.outages(Deed::LOST_WRITES),
         broke_at,
         ..options.fault.rules()
     };

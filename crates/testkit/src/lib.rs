@@ -4,6 +4,7 @@
 //! program ends when its value is dropped.
 
 pub mod admin;
+mod arguments;
 pub mod chaos;
 pub mod check;
 pub mod client;
@@ -11,16 +12,19 @@ pub mod clock;
 pub mod cluster;
 pub mod dialers;
 pub mod directory;
+mod endpoints;
 pub mod fault_proxy;
 pub mod free_port;
 pub mod history;
 pub mod http;
 pub mod limits;
+pub mod load;
 pub mod process;
 pub mod programs;
 pub mod redis;
 pub mod redis_cluster;
 pub mod redis_sentinel;
+mod relay;
 pub mod roll;
 pub mod round_robin;
 pub mod service;

@@ -1,133 +1,157 @@
 //! A rolling restart of everything, which the clients must not notice.
 //!
-//! [`drive`] runs only the clients, and counts every failure that an ordinary client would show its user. [`run`]
-//! also starts a cluster behind a balancer like a Kubernetes Service, and replaces every process in turn, like a
-//! Deployment with `maxSurge: 1` and `maxUnavailable: 0`.
+//! [`run`] starts a cluster behind a balancer like a Kubernetes Service, and replaces every process in turn, like a
+//! Deployment with `maxSurge: 1` and `maxUnavailable: 0`. With a URL, [`run`] only starts the clients, and counts every
+//! failure that an ordinary client would show its user.
 
-mod latency;
-mod load;
-mod modern;
 mod report;
 mod rollout;
 mod tally;
-mod toolset;
 
 use std::net::IpAddr;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use clap::Parser;
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
 use tokio::time::{Instant, sleep};
 
-pub use latency::Latency;
-pub use load::Clients;
-pub use report::{Report, Row};
-pub use rollout::{HandOver, Restart};
+pub use report::{Latency, Report};
+pub use rollout::Restart;
 pub use tally::{Failure, Sample, Tally};
-pub use toolset::Toolset;
 
-use self::load::Load;
-use self::rollout::Rollout;
+use crate::arguments::{milliseconds, seconds};
 use crate::check::Ledger;
 use crate::client::target::Target;
-use crate::cluster::{Cluster, Role, Tools};
+use crate::cluster::{Cluster, Tools, setting};
+use crate::load::{Calls, Clients, Load};
 use crate::service::{Probing, Service};
 
 const SETTLE: Duration = Duration::from_secs(40);
 
-const ROOM: usize = 4096;
-
 /// The parameters of a rolling restart.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Parser)]
 pub struct Options {
-    /// The parameters of the clients.
-    pub clients: Clients,
-    /// The roles whose processes are replaced, in this order.
-    pub roles: Vec<Role>,
+    /// Endpoint of a running server with the demo pool, on this machine or in a private network.
+    #[arg(long)]
+    pub url: Option<String>,
+    /// Duration of a run with --url, in seconds.
+    #[arg(long, value_parser = seconds, default_value = "60", requires = "url")]
+    pub seconds: Duration,
+    /// Number of clients of 2025-11-25, each with a session, an open stream, long calls and short calls.
+    #[arg(long, default_value_t = 500)]
+    pub sessions: usize,
+    /// Number of clients of 2026-07-28 [default: a tenth of --sessions].
+    #[arg(long)]
+    pub modern: Option<usize>,
+    /// Maximum pause of a client between two calls, in milliseconds.
+    #[arg(long = "thinking-ms", value_parser = milliseconds, default_value = "4000")]
+    pub thinking: Duration,
+    /// Maximum duration of a long call, in milliseconds.
+    #[arg(long = "longest-ms", value_parser = milliseconds, default_value = "10000")]
+    pub longest: Duration,
+    /// Seed of all random decisions of the clients.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
     /// Number of processes of each role.
+    #[arg(long, default_value_t = 2)]
     pub replicas: usize,
-    /// How long clients work before the first restart and after the last.
+    /// Time under load before the first restart and after the last, in seconds.
+    #[arg(long, value_parser = seconds, default_value = "15")]
     pub calm: Duration,
-    /// The time between two restarts.
-    pub between: Duration,
-    /// How the balancer adds and removes endpoints.
-    pub probing: Probing,
-    /// How long a process may take to end (`terminationGracePeriodSeconds`).
-    pub grace: Duration,
-    /// Settings of all processes.
+    /// Setting of every process, such as logging.level=debug; may be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub settings: Vec<(String, String)>,
+    /// When the balancer adds and removes edges.
+    #[arg(skip)]
+    pub probing: Probing,
 }
 
-/// Runs clients against the server at `url`.
+impl Default for Options {
+    fn default() -> Self {
+        Self::parse_from(["roll"])
+    }
+}
+
+impl Options {
+    fn modern(&self) -> usize {
+        self.modern.unwrap_or(self.sessions / 10)
+    }
+
+    fn load(&self, url: &str, demo: bool, began: Instant) -> anyhow::Result<Load> {
+        let longest = self.longest;
+        let clients = Clients {
+            sessions: self.sessions,
+            modern: self.modern(),
+            tasks: 0,
+            thinking: self.thinking,
+            calls: Calls::Patient { demo, longest },
+        };
+        let mut dice = StdRng::seed_from_u64(self.seed);
+        Load::start(url, 0, clients, began, &mut dice)
+    }
+}
+
+/// Makes one run.
 ///
 /// # Errors
 ///
-/// If `url` is outside this machine and private networks, or the HTTP client cannot be built. Later failures
-/// are in the report.
-pub async fn drive(url: &str, clients: &Clients, time: Duration) -> anyhow::Result<Report> {
+/// If the URL is outside this machine and private networks, or a process does not get ready. Failures of clients are in
+/// the report.
+pub async fn run(options: &Options) -> anyhow::Result<Report> {
+    let Some(url) = &options.url else {
+        return replace_everything(options).await;
+    };
     expect_private(url)?;
     let began = Instant::now();
-    let load = Load::start(url, clients, began)?;
-    sleep(time).await;
+    let load = options.load(url, true, began)?;
+    sleep(options.seconds).await;
     let took = began.elapsed();
-    let seen = load.settle(SETTLE).await;
-    let tally = Tally::of(&seen, &Ledger::default());
-    Ok(Report::new(clients, took, Vec::new(), tally))
+    let histories = load.settle(SETTLE, None).await;
+    let tally = Tally::of(&histories, options.sessions, &Ledger::default());
+    Ok(Report::new(options, took, Vec::new(), tally))
 }
 
-/// Starts a cluster, and replaces every process under load.
-///
-/// # Errors
-///
-/// If a process does not get ready. Failures of clients are in the report.
-pub async fn run(options: &Options) -> anyhow::Result<Report> {
-    let cluster = start(options).await.context("cannot start the cluster")?;
+async fn replace_everything(options: &Options) -> anyhow::Result<Report> {
+    let builder = Cluster::builder()
+        .edges(options.replicas)
+        .sessions(options.replicas)
+        .workers(options.replicas)
+        .tools(Tools::Chaos)
+        .setting("shutdown.balancer_delay", "5s");
+    let cluster = builder.settings(options.settings.clone()).start().await;
+    let mut cluster = cluster.context("cannot start the cluster")?;
     let service = Service::start(options.probing).await?;
     for edge in cluster.edges() {
         service.add(edge.as_edge().context("an edge without an address")?);
     }
-    let ledger = cluster.ledger();
-    let path = cluster.path();
-    let url = format!("http://{}{path}", service.address());
+    let url = format!("http://{}{}", service.address(), cluster.path());
     while service.ready() < options.replicas {
         sleep(Duration::from_millis(20)).await;
     }
     let began = Instant::now();
-    let load = Load::start(&url, &options.clients, began)?;
+    let load = options.load(&url, false, began)?;
     sleep(options.calm).await;
-    let mut rollout = Rollout::new(cluster, &service, options, began);
-    let restarted = rollout.run().await;
+    let mut restarts = Vec::new();
+    let restarted = rollout::run(&mut cluster, &service, began, &mut restarts).await;
     sleep(options.calm).await;
     let took = began.elapsed();
-    let seen = load.settle(SETTLE).await;
-    let (cluster, restarts) = rollout.end();
-    let mut tally = Tally::of(&seen, &Ledger::read(&ledger)?);
+    let histories = load.settle(SETTLE, None).await;
+    let ledger = Ledger::read(&cluster.ledger())?;
+    let mut tally = Tally::of(&histories, options.sessions, &ledger);
     let refused = service.refused();
     if refused > 0 {
         let what = format!("the balancer had nowhere to send {refused} connections to");
         tally.violations.push(what);
     }
-    let mut report = Report::new(&options.clients, took, restarts, tally);
+    let mut report = Report::new(options, took, restarts, tally);
     if restarted.is_err() || !report.is_clean() {
-        report.keep(cluster.directory().keep());
+        report.kept = Some(cluster.directory().keep().to_owned());
     }
     restarted?;
     cluster.end().await;
     Ok(report)
-}
-
-async fn start(options: &Options) -> anyhow::Result<Cluster> {
-    let tools = match options.clients.tools {
-        Toolset::Chaos => Tools::Chaos,
-        Toolset::Demo => Tools::Configured(format!(
-            "[pools.demo]\nbackend = \"demo\"\nconcurrency = {ROOM}\n"
-        )),
-    };
-    let builder = Cluster::builder()
-        .edges(options.replicas)
-        .sessions(options.replicas)
-        .workers(options.replicas)
-        .tools(tools);
-    builder.settings(options.settings.clone()).start().await
 }
 
 /// A typing mistake must not put load on somebody else's server.

@@ -1,40 +1,43 @@
 //! An HTTP reverse proxy that sends every request to the next edge. A break on one side breaks the other, and a
 //! request goes to another edge only if connecting failed.
 
-mod forward;
-mod rotation;
-
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::Context as _;
+use http::{HeaderMap, HeaderName, Request, Response, StatusCode, header};
 use http_body_util::combinators::UnsyncBoxBody;
-use hyper::body::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+use tokio::net::TcpStream;
+use tokio_util::task::AbortOnDropHandle;
 
-use self::rotation::Rotation;
-use crate::admin::Admin;
+pub use crate::endpoints::Edge;
+use crate::endpoints::{Endpoints, Probing};
+use crate::relay::Relay;
 
 /// The header that names a request for [`Break`]s. Servers ignore it.
 pub const TAG: &str = "testkit-tag";
 
-/// An edge behind the proxy.
-#[derive(Clone, Debug)]
-pub struct Edge {
-    /// The edge's name.
-    pub name: String,
-    /// The address of the edge's MCP endpoint.
-    pub address: SocketAddr,
-    /// The admin port to poll for readiness. Without it, the edge counts as ready.
-    pub admin: Option<Admin>,
-}
+const PROBING: Probing = Probing {
+    period: Duration::from_millis(100),
+    failures: 1,
+    propagation: Duration::ZERO,
+};
+
+const HOP_BY_HOP: [HeaderName; 6] = [
+    header::CONNECTION,
+    header::PROXY_AUTHENTICATE,
+    header::PROXY_AUTHORIZATION,
+    header::TE,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
 
 /// A request that an edge did not answer completely.
 #[derive(Clone, Debug)]
@@ -43,113 +46,117 @@ pub struct Break {
     pub tag: String,
     /// The edge's name.
     pub edge: String,
-    /// When the request broke.
-    pub at: Instant,
-    /// Why the request broke.
-    pub cause: String,
 }
 
 /// The proxy. Dropping it closes all connections.
 #[derive(Debug)]
 pub struct RoundRobin {
-    address: SocketAddr,
+    relay: Relay,
     shared: Arc<Shared>,
-    closed: CancellationToken,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Shared {
-    rotation: Rotation,
+    endpoints: Endpoints,
     breaks: Mutex<Vec<Break>>,
 }
 
-type ResponseBody = UnsyncBoxBody<Bytes, hyper::Error>;
+type Answer = Response<UnsyncBoxBody<Bytes, hyper::Error>>;
 
 impl RoundRobin {
-    /// Starts a proxy. Edges that are not ready leave the rotation.
+    /// Starts a proxy. Edges that are not ready get requests only if all others refuse.
     pub async fn start(listen: SocketAddr, edges: Vec<Edge>) -> anyhow::Result<Self> {
-        let listener = TcpListener::bind(listen)
-            .await
-            .with_context(|| format!("cannot listen on {listen}"))?;
-        let proxy = Self {
-            address: listener.local_addr()?,
-            shared: Arc::new(Shared {
-                rotation: Rotation::new(edges),
-                breaks: Mutex::default(),
-            }),
-            closed: CancellationToken::new(),
+        let shared = Arc::<Shared>::default();
+        for edge in edges {
+            shared.endpoints.add(edge, PROBING);
+        }
+        let to = shared.clone();
+        let carry = move |client, _| {
+            let to = to.clone();
+            let service = service_fn(move |request| forward(to.clone(), request));
+            async move {
+                // Both ends notice a broken connection themselves.
+                let _ = http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .serve_connection(TokioIo::new(client), service)
+                    .await;
+            }
         };
-        let (shared, closed) = (&proxy.shared, &proxy.closed);
-        let serve = serve(listener, shared.clone(), closed.clone());
-        tokio::spawn(closed.clone().run_until_cancelled_owned(serve));
-        let shared = shared.clone();
-        let watch = async move { shared.rotation.watch().await };
-        tokio::spawn(closed.clone().run_until_cancelled_owned(watch));
-        Ok(proxy)
+        let relay = Relay::start(listen, carry).await?;
+        Ok(Self { relay, shared })
     }
 
     /// Returns the address for clients.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.relay.address
     }
 
     /// Returns the requests that edges have broken.
     #[must_use]
     pub fn breaks(&self) -> Vec<Break> {
-        self.shared.breaks().clone()
+        let breaks = self.shared.breaks.lock();
+        breaks.unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl Drop for RoundRobin {
-    fn drop(&mut self) {
-        self.closed.cancel();
-    }
+/// An error breaks the client's connection too.
+async fn forward(
+    shared: Arc<Shared>,
+    mut request: Request<Incoming>,
+) -> Result<Answer, hyper::Error> {
+    let tag = request.headers().get(TAG);
+    let tag = tag.and_then(|tag| Some(tag.to_str().ok()?.to_owned()));
+    strip(request.headers_mut());
+    let Some((edge, mut sender, driver)) = connect(&shared).await else {
+        let text = "no edge takes connections, so the request went nowhere\n";
+        let body = Full::new(Bytes::from(text)).map_err(|never: Infallible| match never {});
+        let mut answer = Response::new(body.boxed_unsync());
+        *answer.status_mut() = StatusCode::BAD_GATEWAY;
+        return Ok(answer);
+    };
+    let broke = move |cause| {
+        if let Some(tag) = tag.clone() {
+            let edge = edge.clone();
+            let breaks = shared.breaks.lock();
+            let mut breaks = breaks.unwrap_or_else(PoisonError::into_inner);
+            breaks.push(Break { tag, edge });
+        }
+        cause
+    };
+    let answer = sender.send_request(request).await.map_err(&broke)?;
+    let (mut head, body) = answer.into_parts();
+    strip(&mut head.headers);
+    let body = body.map_err(move |cause| {
+        let _driver = &driver;
+        broke(cause)
+    });
+    Ok(Response::from_parts(head, body.boxed_unsync()))
 }
 
-impl Shared {
-    fn breaks(&self) -> std::sync::MutexGuard<'_, Vec<Break>> {
-        self.breaks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn broke(&self, tag: &str, edge: &str, cause: &dyn std::fmt::Display) {
-        self.breaks().push(Break {
-            tag: tag.to_owned(),
-            edge: edge.to_owned(),
-            at: Instant::now(),
-            cause: cause.to_string(),
-        });
-    }
-}
-
-async fn serve(listener: TcpListener, shared: Arc<Shared>, closed: CancellationToken) {
-    loop {
-        // This process may run out of descriptors for a while.
-        let Ok((client, _)) = listener.accept().await else {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+/// Connects to the next edge. Dropping the handle closes the connection.
+async fn connect(
+    shared: &Shared,
+) -> Option<(String, SendRequest<Incoming>, AbortOnDropHandle<()>)> {
+    let (ready, rest) = shared.endpoints.turn();
+    for edge in ready.into_iter().chain(rest) {
+        let Ok(stream) = TcpStream::connect(edge.address).await else {
             continue;
         };
-        let connection = connection(client, shared.clone());
-        tokio::spawn(closed.clone().run_until_cancelled_owned(connection));
+        let _ = stream.set_nodelay(true);
+        if let Ok((sender, connection)) = handshake(TokioIo::new(stream)).await {
+            let driver = tokio::spawn(async move {
+                // The reader of the answer sees an error too.
+                let _ = connection.await;
+            });
+            return Some((edge.name, sender, AbortOnDropHandle::new(driver)));
+        }
     }
+    None
 }
 
-async fn connection(client: TcpStream, shared: Arc<Shared>) {
-    let _ = client.set_nodelay(true);
-    let service = service_fn(move |request| forward::forward(shared.clone(), request));
-    // Both ends notice a broken connection themselves.
-    let _ = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .serve_connection(TokioIo::new(client), service)
-        .await;
-}
-
-fn own_answer(status: http::StatusCode, text: String) -> http::Response<ResponseBody> {
-    use http_body_util::BodyExt as _;
-    let body = http_body_util::Full::new(Bytes::from(text))
-        .map_err(|never: Infallible| match never {})
-        .boxed_unsync();
-    let mut response = http::Response::new(body);
-    *response.status_mut() = status;
-    response
+fn strip(headers: &mut HeaderMap) {
+    for name in HOP_BY_HOP {
+        headers.remove(name);
+    }
 }

@@ -1,95 +1,80 @@
 use std::collections::HashMap;
+use std::fmt;
 use std::time::Duration;
 
 use futures::future::join_all;
 use serde_json::Value;
 use tokio::time::sleep;
 
-use crate::cluster::{Cluster, Member};
+use crate::cluster::Cluster;
 
 const EVERY: Duration = Duration::from_millis(500);
 
-/// The nodes' counters of take-overs in `/status`, summed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Sessions taken over from other nodes.
-    pub taken_over: u64,
-    /// Calls resumed that another node had begun.
-    pub resumed_calls: u64,
-    /// Messages redelivered after the connection to the owner broke.
-    pub redelivered: u64,
-    /// Streams reattached after a broken connection.
-    pub reattached: u64,
-    /// Streams that could not be reattached.
-    pub lost_streams: u64,
-    /// Messages and streams that waited for an owner.
-    pub waited: u64,
-    /// The median wait for an owner, at the slowest node.
-    pub p50_ms: u64,
-    /// The 99th percentile of these waits, at the slowest node.
-    pub p99_ms: u64,
-    /// The longest of these waits.
-    pub max_ms: u64,
-}
+/// Counters in `/status`, with their names in the report. The first is [`Counters::taken_over`].
+const SUMS: [(&str, &str); 6] = [
+    ("sessions taken over", "/sessions/taken_over"),
+    ("calls resumed", "/sessions/resumed_calls"),
+    ("redelivered", "/cluster/routing/redelivered"),
+    ("reattached", "/cluster/routing/reattached"),
+    ("lost streams", "/cluster/routing/lost_streams"),
+    ("waits for an owner", "/cluster/routing/takeovers/count"),
+];
 
-#[derive(Debug, Default)]
-pub(super) struct Watch {
-    nodes: HashMap<String, Counters>,
-}
+/// The longest waits for an owner, in milliseconds.
+const LONGEST: [(&str, &str); 3] = [
+    ("p50", "/cluster/routing/takeovers/p50_ms"),
+    ("p99", "/cluster/routing/takeovers/p99_ms"),
+    ("longest", "/cluster/routing/takeovers/max_ms"),
+];
 
-impl Watch {
-    pub(super) async fn run(cluster: &Cluster, over: impl Future<Output = ()>) -> Counters {
-        let mut watch = Self::default();
-        tokio::pin!(over);
-        loop {
-            watch.look(cluster.members()).await;
-            tokio::select! {
-                () = &mut over => break,
-                () = sleep(EVERY) => {}
-            }
-        }
-        watch.look(cluster.members()).await;
-        let nodes = watch.nodes.into_values();
-        nodes.fold(Counters::default(), Counters::with)
-    }
-
-    async fn look(&mut self, members: &[Member]) {
-        let statuses = join_all(members.iter().map(|member| member.admin().status())).await;
-        for status in statuses.into_iter().flatten() {
-            if let Some(node) = status["node"].as_str() {
-                self.nodes.insert(node.to_owned(), Counters::of(&status));
-            }
-        }
-    }
-}
+/// The last `/status` of every node that has lived, by the node's id.
+#[derive(Clone, Debug, Default)]
+pub struct Counters(HashMap<String, Value>);
 
 impl Counters {
-    fn of(status: &Value) -> Self {
-        let number = |path| status.pointer(path).and_then(Value::as_u64).unwrap_or(0);
-        Self {
-            taken_over: number("/sessions/taken_over"),
-            resumed_calls: number("/sessions/resumed_calls"),
-            redelivered: number("/cluster/routing/redelivered"),
-            reattached: number("/cluster/routing/reattached"),
-            lost_streams: number("/cluster/routing/lost_streams"),
-            waited: number("/cluster/routing/takeovers/count"),
-            p50_ms: number("/cluster/routing/takeovers/p50_ms"),
-            p99_ms: number("/cluster/routing/takeovers/p99_ms"),
-            max_ms: number("/cluster/routing/takeovers/max_ms"),
+    /// Reads the counters repeatedly, because a killed node loses its own.
+    pub(super) async fn watch(cluster: &Cluster, over: impl Future<Output = ()>) -> Self {
+        let mut counters = Self::default();
+        tokio::pin!(over);
+        let mut is_over = false;
+        while !is_over {
+            is_over = tokio::select! {
+                () = &mut over => true,
+                () = sleep(EVERY) => false,
+            };
+            let members = cluster.members().iter();
+            let statuses = join_all(members.map(|member| member.admin().status())).await;
+            for status in statuses.into_iter().flatten() {
+                if let Some(node) = status["node"].as_str() {
+                    counters.0.insert(node.to_owned(), status);
+                }
+            }
         }
+        counters
     }
 
-    fn with(self, other: Self) -> Self {
-        Self {
-            taken_over: self.taken_over + other.taken_over,
-            resumed_calls: self.resumed_calls + other.resumed_calls,
-            redelivered: self.redelivered + other.redelivered,
-            reattached: self.reattached + other.reattached,
-            lost_streams: self.lost_streams + other.lost_streams,
-            waited: self.waited + other.waited,
-            p50_ms: self.p50_ms.max(other.p50_ms),
-            p99_ms: self.p99_ms.max(other.p99_ms),
-            max_ms: self.max_ms.max(other.max_ms),
+    /// Returns the number of sessions that nodes took over from others.
+    pub(super) fn taken_over(&self) -> u64 {
+        self.of(SUMS[0].1).sum()
+    }
+
+    fn of<'a>(&'a self, path: &'a str) -> impl Iterator<Item = u64> + 'a {
+        let number = |status: &'a Value| status.pointer(path)?.as_u64();
+        self.0.values().filter_map(number)
+    }
+}
+
+impl fmt::Display for Counters {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (name, path)) in SUMS.iter().enumerate() {
+            let comma = if at == 0 { "" } else { ", " };
+            let sum: u64 = self.of(path).sum();
+            write!(out, "{comma}{name} {sum}")?;
         }
+        for (name, path) in LONGEST {
+            let longest = self.of(path).max().unwrap_or_default();
+            write!(out, ", {name} {longest} ms")?;
+        }
+        Ok(())
     }
 }

@@ -1,16 +1,17 @@
 use clap::ValueEnum;
 
 use self::Trait::{
-    KeepsOwners, LatePings, LosesWrites, Mixes, Proxies, Refuses, Reruns, ShortCalls, ShortDrains,
-    SplitPools, Unknown, WrongClocks,
+    KeepsOwners, LatePings, Mixes, Proxies, Refuses, Reruns, ShortCalls, ShortDrains, SplitPools,
+    Unknown, WrongClocks,
 };
 use super::inject::{returning, without_ids};
 use crate::check::Rules;
 
 /// The fault of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Fault {
     /// No fault.
+    #[default]
     None,
     /// Edges are killed.
     Edge,
@@ -100,70 +101,48 @@ pub(super) enum Trait {
     LatePings,
     /// No session may change its owner, because every node is reachable.
     KeepsOwners,
-    /// Excuses missing data, because Redis loses writes that it has acknowledged.
-    LosesWrites,
     Mixes,
 }
 
-const KINDS: [(Fault, &[Trait]); 34] = [
-    (Fault::Edge, &[Refuses, Mixes]),
-    (Fault::Session, &[Refuses, Reruns, Mixes]),
-    (Fault::Worker, &[Refuses, Reruns, Unknown, Mixes]),
-    (Fault::TwoRoles, &[Refuses, Reruns, Unknown, Mixes]),
-    (Fault::Churn, &[Refuses, Reruns, Unknown, ShortCalls, Mixes]),
-    // Without a joined worker, the journal entry names none. If the call's owner then dies, the
-    // outcome is unknown.
-    (
-        Fault::NoSessionNodes,
-        &[Refuses, Reruns, Unknown, Proxies, SplitPools, Mixes],
-    ),
-    (Fault::Pause, &[Refuses, Reruns, Mixes]),
-    (
-        Fault::LateStarts,
-        &[Refuses, Reruns, Proxies, ShortCalls, LatePings, Mixes],
-    ),
-    (Fault::ShortPause, &[Refuses, Reruns, Mixes]),
-    (Fault::PauseEdge, &[Refuses, Mixes]),
-    (Fault::PauseWorker, &[Refuses, Reruns, Unknown, Mixes]),
-    (Fault::PauseRedis, &[Refuses, Mixes]),
-    (Fault::CutEdgeSession, &[Refuses, Proxies, Mixes]),
-    (
-        Fault::CutSessionWorker,
-        &[Refuses, Reruns, Unknown, Proxies, Mixes],
-    ),
-    (
-        Fault::Resets,
-        &[Refuses, Reruns, Proxies, KeepsOwners, Mixes],
-    ),
-    (Fault::CutRedis, &[Refuses, Reruns, Proxies, Mixes]),
-    (Fault::OneWay, &[Refuses, Reruns, Unknown, Proxies, Mixes]),
-    (Fault::Slow, &[Refuses, Reruns, Proxies, Mixes]),
-    (
-        Fault::Clocks,
-        &[Refuses, Reruns, Unknown, WrongClocks, Mixes],
-    ),
-    (Fault::Descriptors, &[Refuses, Reruns, Mixes]),
-    (Fault::Stderr, &[Refuses, Reruns, Unknown, Mixes]),
-    (Fault::RefusingWorker, &[Reruns, Mixes]),
-    (Fault::RedisRestart, &[Refuses, Reruns, Mixes]),
-    (Fault::RedisWipe, &[Refuses, Reruns]),
-    (Fault::FullRedis, &[Refuses, Mixes]),
-    (Fault::FullDisk, &[Refuses, Reruns, Mixes]),
-    (Fault::Sentinel, &[Refuses, Reruns, LosesWrites]),
-    (Fault::RedisCluster, &[Refuses, Reruns, LosesWrites]),
-    (Fault::StartingEdges, &[Refuses, Mixes]),
-    (Fault::DrainingEdges, &[Refuses, Unknown, ShortDrains]),
-    (Fault::Returning, &[Refuses]),
-    (Fault::WithoutIds, &[Refuses, Reruns]),
-    (Fault::Rolling, &[Mixes]),
-    (Fault::Mixed, &[Refuses, Reruns, Unknown, Proxies]),
-];
+impl Trait {
+    fn of(fault: Fault) -> &'static [Self] {
+        match fault {
+            Fault::None => &[],
+            Fault::Edge | Fault::PauseEdge | Fault::PauseRedis => &[Refuses, Mixes],
+            Fault::FullRedis | Fault::StartingEdges => &[Refuses, Mixes],
+            Fault::Session | Fault::Pause | Fault::ShortPause => &[Refuses, Reruns, Mixes],
+            Fault::Descriptors | Fault::RedisRestart | Fault::FullDisk => &[Refuses, Reruns, Mixes],
+            Fault::Worker | Fault::TwoRoles | Fault::PauseWorker | Fault::Stderr => {
+                &[Refuses, Reruns, Unknown, Mixes]
+            }
+            Fault::Churn => &[Refuses, Reruns, Unknown, ShortCalls, Mixes],
+            // Without a joined worker, the journal entry names none. If the call's owner then dies, the
+            // outcome is unknown.
+            Fault::NoSessionNodes => &[Refuses, Reruns, Unknown, Proxies, SplitPools, Mixes],
+            Fault::LateStarts => &[Refuses, Reruns, Proxies, ShortCalls, LatePings, Mixes],
+            Fault::CutEdgeSession => &[Refuses, Proxies, Mixes],
+            Fault::CutSessionWorker | Fault::OneWay => &[Refuses, Reruns, Unknown, Proxies, Mixes],
+            Fault::Resets => &[Refuses, Reruns, Proxies, KeepsOwners, Mixes],
+            Fault::CutRedis | Fault::Slow => &[Refuses, Reruns, Proxies, Mixes],
+            Fault::Clocks => &[Refuses, Reruns, Unknown, WrongClocks, Mixes],
+            Fault::RefusingWorker => &[Reruns, Mixes],
+            Fault::RedisWipe | Fault::Sentinel | Fault::RedisCluster | Fault::WithoutIds => {
+                &[Refuses, Reruns]
+            }
+            Fault::DrainingEdges => &[Refuses, Unknown, ShortDrains],
+            Fault::Returning => &[Refuses],
+            // A rollout must not fail requests.
+            Fault::Rolling => &[Mixes],
+            Fault::Mixed => &[Refuses, Reruns, Unknown, Proxies],
+        }
+    }
+}
 
 impl Fault {
     /// Returns every fault but [`Fault::None`], the mixed one last.
     #[must_use]
     pub fn all() -> Vec<Self> {
-        KINDS.iter().map(|(fault, _)| *fault).collect()
+        Self::value_variants()[1..].to_vec()
     }
 
     /// Returns the fault's name on the command line.
@@ -191,14 +170,12 @@ impl Fault {
         Rules {
             outcome_unknown: self.has(Unknown),
             reruns: self.has(Reruns),
-            // A rollout lacks `Refuses`: it must not fail requests.
             not_executed: self.has(Refuses),
             ..Rules::default()
         }
     }
 
     pub(super) fn has(self, wanted: Trait) -> bool {
-        let traits = KINDS.iter().find(|(fault, _)| *fault == self);
-        traits.is_some_and(|(_, traits)| traits.contains(&wanted))
+        Trait::of(self).contains(&wanted)
     }
 }

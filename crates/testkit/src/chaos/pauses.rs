@@ -2,131 +2,87 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
-
 use super::{Injected, Options};
 use crate::history::{Channel, Ended, Entry, History, Message, Step, Tool, Work};
 
 const UNNOTICED: Duration = Duration::from_millis(250);
 
-const LONGEST_MS: u64 = 600_000;
-
 /// The delays, as the clients saw them, of calls that were open when a fault began.
 #[derive(Clone, Debug)]
 pub struct Pauses {
-    all: Row,
-    rows: BTreeMap<(ClientKind, String), Row>,
+    all: Vec<Pause>,
+    rows: BTreeMap<(&'static str, String), Vec<Pause>>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum ClientKind {
-    Session,
-    Modern,
-    Task,
-}
-
-#[derive(Clone, Debug)]
-struct Row {
-    milliseconds: Histogram<u64>,
-    longest: Pause,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// A delay, and the part of it in which the client had no connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Pause {
     all: Duration,
     away: Duration,
 }
 
 impl Pauses {
-    #[must_use]
     pub(super) fn after(injected: &[Injected], histories: &[History], options: &Options) -> Self {
-        let (mut all, mut rows) = (Row::new(), BTreeMap::new());
+        let mut rows = BTreeMap::<_, Vec<_>>::new();
         for history in histories {
-            let kind = ClientKind::of(history.client, options);
-            for signs in signs_of_life(&history.entries) {
+            let client = kind_of(history.client, options);
+            for signs in signs(&history.entries) {
                 for fault in injected {
                     let pause = signs.pause_after(fault.from);
                     if let Some(pause) = pause.filter(|pause| pause.all > UNNOTICED) {
-                        all.add(pause);
-                        let row = rows.entry((kind, fault.to_string()));
-                        row.or_insert_with(Row::new).add(pause);
+                        rows.entry((client, fault.to_string()))
+                            .or_default()
+                            .push(pause);
                     }
                 }
             }
         }
+        rows.values_mut().for_each(|row| row.sort_unstable());
+        let mut all = rows.values().flatten().copied().collect::<Vec<_>>();
+        all.sort_unstable();
         Self { all, rows }
     }
+}
 
-    /// Counts the pauses.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.all.milliseconds.len()
-    }
-
-    /// Returns the duration that this share of all pauses does not exceed.
-    #[must_use]
-    pub fn quantile(&self, share: f64) -> Duration {
-        self.all.quantile(share)
+fn kind_of(client: usize, options: &Options) -> &'static str {
+    match client.checked_sub(options.sessions) {
+        None => "clients with sessions",
+        Some(modern) if modern < options.modern => "clients of 2026-07-28",
+        Some(_) => "clients with tasks",
     }
 }
 
 impl fmt::Display for Pauses {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for ((kind, fault), row) in &self.rows {
-            let Pause { all, away } = row.longest;
-            writeln!(
+        write!(out, "{}", Row(&self.all))?;
+        for ((client, fault), row) in &self.rows {
+            let away = row.last().map_or(0, |longest| longest.away.as_millis());
+            write!(
                 out,
-                "    {kind}, {fault}: {} calls, p50 {} ms, p99 {} ms, longest {} ms (of it {} ms without a connection)",
-                row.milliseconds.len(),
-                row.quantile(0.5).as_millis(),
-                row.quantile(0.99).as_millis(),
-                all.as_millis(),
-                away.as_millis(),
+                "\n    {client}, {fault}: {} (of it {away} ms without a connection)",
+                Row(row)
             )?;
         }
         Ok(())
     }
 }
 
-impl ClientKind {
-    fn of(client: usize, options: &Options) -> Self {
-        match client.checked_sub(options.sessions) {
-            None => Self::Session,
-            Some(modern) if modern < options.modern => Self::Modern,
-            Some(_) => Self::Task,
-        }
-    }
-}
+/// Pauses in order.
+struct Row<'a>(&'a [Pause]);
 
-impl fmt::Display for ClientKind {
+impl fmt::Display for Row<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::Session => "clients with sessions",
-            Self::Modern => "clients of 2026-07-28",
-            Self::Task => "clients with tasks",
-        })
-    }
-}
-
-impl Row {
-    fn new() -> Self {
-        let milliseconds = Histogram::new_with_max(LONGEST_MS, 3).expect("the bounds make sense");
-        Self {
-            milliseconds,
-            longest: Pause::default(),
-        }
-    }
-
-    fn add(&mut self, pause: Pause) {
-        let millis = u64::try_from(pause.all.as_millis()).unwrap_or(LONGEST_MS);
-        self.milliseconds.saturating_record(millis);
-        if pause.all > self.longest.all {
-            self.longest = pause;
-        }
-    }
-
-    fn quantile(&self, share: f64) -> Duration {
-        Duration::from_millis(self.milliseconds.value_at_quantile(share))
+        let count = self.0.len();
+        let at = |share: f64| {
+            let index = (count as f64 * share) as usize;
+            let pause = self.0.get(index.min(count.saturating_sub(1)));
+            pause.map_or(0, |pause| pause.all.as_millis())
+        };
+        let (p50, p99, longest) = (at(0.5), at(0.99), at(1.0));
+        write!(
+            out,
+            "{count} calls held up, p50 {p50} ms, p99 {p99} ms, longest {longest} ms"
+        )
     }
 }
 
@@ -134,13 +90,12 @@ impl Row {
 /// or at the fault, if this is later.
 #[must_use]
 pub fn delays(histories: &[History], fault: Duration) -> Vec<Duration> {
-    let signs = histories
-        .iter()
-        .flat_map(|history| signs_of_life(&history.entries));
+    let signs = histories.iter().flat_map(|history| signs(&history.entries));
     let pauses = signs.filter_map(|signs| signs.pause_after(fault));
     pauses.map(|pause| pause.all).collect()
 }
 
+/// The times at which a client heard of a call, had no connection for it, and left it on purpose.
 struct Signs {
     work: Work,
     at: Vec<Duration>,
@@ -149,15 +104,6 @@ struct Signs {
 }
 
 impl Signs {
-    fn new(work: Work) -> Self {
-        Self {
-            work,
-            at: Vec::new(),
-            away: Vec::new(),
-            left: Vec::new(),
-        }
-    }
-
     fn connected(&mut self, at: Duration) {
         if let Some((_, until @ None)) = self.away.last_mut() {
             *until = Some(at);
@@ -181,28 +127,30 @@ impl Signs {
             return None;
         }
         let due = fault.max(before + Duration::from_millis(self.work.ms));
-        let all = after.saturating_sub(due);
         let overlap = |(from, until): &(Duration, Option<Duration>)| {
             let until = until.unwrap_or(after).min(after);
             until.saturating_sub((*from).max(due))
         };
-        let away = self.away.iter().map(overlap).sum();
-        Some(Pause { all, away })
+        Some(Pause {
+            all: after.saturating_sub(due),
+            away: self.away.iter().map(overlap).sum(),
+        })
     }
 }
 
-fn signs_of_life(entries: &[Entry]) -> impl Iterator<Item = Signs> {
+fn signs(entries: &[Entry]) -> impl Iterator<Item = Signs> {
     let mut calls: BTreeMap<u64, Signs> = BTreeMap::new();
     let mut call_of: BTreeMap<u64, u64> = BTreeMap::new();
     for Entry { at, step } in entries {
         if let Step::Sent { request, work, .. } = step {
             call_of.insert(*request, work.call);
             // A repeated request continues the wait of the first.
-            let signs = calls.entry(work.call);
-            let signs = signs.or_insert_with(|| Signs::new(work.clone()));
-            if signs.at.is_empty() {
-                signs.at.push(*at);
-            }
+            let signs = calls.entry(work.call).or_insert_with(|| Signs {
+                work: work.clone(),
+                at: vec![*at],
+                away: Vec::new(),
+                left: Vec::new(),
+            });
             signs.connected(*at);
             continue;
         }
@@ -242,15 +190,18 @@ mod tests {
     use crate::history::{Tool, Work};
 
     fn signs(at: &[u64]) -> Signs {
-        let mut signs = Signs::new(Work {
-            call: 1,
-            tool: Tool::Steps,
-            nonce: String::new(),
-            steps: 3,
-            ms: 100,
-        });
-        signs.at = at.iter().copied().map(Duration::from_millis).collect();
-        signs
+        Signs {
+            work: Work {
+                call: 1,
+                tool: Tool::Steps,
+                nonce: String::new(),
+                steps: 3,
+                ms: 100,
+            },
+            at: at.iter().copied().map(Duration::from_millis).collect(),
+            away: Vec::new(),
+            left: vec![Duration::from_millis(5000)],
+        }
     }
 
     fn pause(at: &[u64], fault: u64) -> Option<u64> {
@@ -265,6 +216,7 @@ mod tests {
         assert_eq!(pause(&[0, 100, 2300, 2400], 1000), Some(1300));
         assert_eq!(pause(&[1000, 1100], 150), None);
         assert_eq!(pause(&[0, 100], 150), None);
+        assert_eq!(pause(&[0, 7000], 150), None, "it left on purpose");
     }
 
     #[test]

@@ -1,12 +1,12 @@
-use std::collections::BTreeSet;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use serde::Serialize;
 
 use super::{Counters, Injected, Options, Pauses};
-use crate::check::{Verdict, Violation};
+use crate::check::{Verdict, Violation, code};
 use crate::cluster::Cluster;
 use crate::history::History;
 
@@ -43,42 +43,33 @@ impl Report {
     pub(super) fn keep(mut self, cluster: &Cluster, histories: &[History]) -> anyhow::Result<Self> {
         if !self.is_clean() {
             let directory = cluster.directory().keep();
-            self.write(directory, histories)
-                .with_context(|| format!("cannot write to {}", directory.display()))?;
+            self.write(directory, histories)?;
             self.kept = Some(directory.to_owned());
         }
         Ok(self)
     }
 
     fn write(&self, directory: &Path, histories: &[History]) -> anyhow::Result<()> {
-        let mut text = String::new();
-        for finding in &self.verdict.findings {
-            writeln!(text, "{}", serde_json::to_string(finding)?)?;
-        }
-        std::fs::write(directory.join("findings.jsonl"), text)?;
-        let mut text = String::new();
-        for injected in &self.injected {
-            writeln!(text, "{}", serde_json::to_string(injected)?)?;
-        }
-        std::fs::write(directory.join("faults.jsonl"), text)?;
-        let offended: BTreeSet<usize> = self
-            .verdict
-            .findings
-            .iter()
-            .filter_map(|finding| finding.client)
-            .collect();
-        for history in histories {
-            if offended.contains(&history.client) {
-                let mut text = String::new();
-                for entry in &history.entries {
-                    writeln!(text, "{}", serde_json::to_string(entry)?)?;
-                }
-                let name = format!("client-{}.jsonl", history.client);
-                std::fs::write(directory.join(name), text)?;
-            }
+        let findings = &self.verdict.findings;
+        lines(&directory.join("findings.jsonl"), findings)?;
+        lines(&directory.join("faults.jsonl"), &self.injected)?;
+        let offended = |client| {
+            findings
+                .iter()
+                .any(|finding| finding.client == Some(client))
+        };
+        for history in histories.iter().filter(|history| offended(history.client)) {
+            let name = format!("client-{}.jsonl", history.client);
+            lines(&directory.join(name), &history.entries)?;
         }
         Ok(())
     }
+}
+
+fn lines(path: &Path, values: &[impl Serialize]) -> anyhow::Result<()> {
+    let lines = values.iter().map(serde_json::to_string);
+    let text = lines.collect::<Result<Vec<_>, _>>()?.join("\n") + "\n";
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 impl fmt::Display for Report {
@@ -90,7 +81,7 @@ impl fmt::Display for Report {
             modern,
             tasks,
             edges,
-            session_nodes,
+            sessions_nodes,
             workers,
             ..
         } = &self.options;
@@ -98,7 +89,7 @@ impl fmt::Display for Report {
         let (name, times) = (fault.name(), self.injected.len());
         writeln!(
             out,
-            "{name}: {times} faults in {} s ({} connections disturbed), {sessions} sessions, {modern} modern clients, {tasks} with tasks, {edges} edges, {session_nodes} session nodes, {workers} workers, seed {seed}",
+            "{name}: {times} faults in {} s ({} connections disturbed), {sessions} sessions, {modern} modern clients, {tasks} with tasks, {edges} edges, {sessions_nodes} session nodes, {workers} workers, seed {seed}",
             self.took.as_secs(),
             self.disturbed
         )?;
@@ -111,7 +102,14 @@ impl fmt::Display for Report {
             counts.results
         )?;
         for (code, count) in &counts.errors {
-            write!(out, ", {count} × {}", describe(*code))?;
+            let text = match *code {
+                code::OVERLOADED => "overloaded",
+                code::NOT_EXECUTED => "not executed",
+                code::OUTCOME_UNKNOWN => "outcome unknown",
+                0 => "failed in the tool",
+                _ => "another error",
+            };
+            write!(out, ", {count} × {text} ({code})")?;
         }
         writeln!(
             out,
@@ -137,40 +135,8 @@ impl fmt::Display for Report {
             counts.events,
             counts.executions
         )?;
-        self.take_overs(out)?;
-        self.violations(out)
-    }
-}
-
-impl Report {
-    fn take_overs(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let nodes = &self.counters;
-        writeln!(
-            out,
-            "  taken over {} sessions and {} calls; redelivered {}, reattached {}, lost streams {}",
-            nodes.taken_over,
-            nodes.resumed_calls,
-            nodes.redelivered,
-            nodes.reattached,
-            nodes.lost_streams
-        )?;
-        writeln!(
-            out,
-            "  take-over time: edges waited {} times, p50 {} ms, p99 {} ms, longest {} ms",
-            nodes.waited, nodes.p50_ms, nodes.p99_ms, nodes.max_ms
-        )?;
-        writeln!(
-            out,
-            "  clients saw {} calls held up, p50 {} ms, p99 {} ms, longest {} ms",
-            self.pauses.count(),
-            self.pauses.quantile(0.5).as_millis(),
-            self.pauses.quantile(0.99).as_millis(),
-            self.pauses.quantile(1.0).as_millis(),
-        )?;
-        write!(out, "{}", self.pauses)
-    }
-
-    fn violations(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(out, "  {}", self.counters)?;
+        writeln!(out, "  clients saw {}", self.pauses)?;
         let verdict = &self.verdict;
         let named = [
             (Violation::Lost, "lost"),
@@ -189,28 +155,11 @@ impl Report {
         }
         write!(out, "{other} other violations")?;
         for finding in verdict.findings.iter().take(PRINTED) {
-            let client = finding.client;
-            let client = client.map_or_else(String::new, |client| format!("client {client}: "));
-            write!(
-                out,
-                "\n    {:?}: {client}{}",
-                finding.violation, finding.detail
-            )?;
+            write!(out, "\n    {finding}")?;
         }
         if let Some(kept) = &self.kept {
             write!(out, "\n  findings, histories and logs: {}", kept.display())?;
         }
         Ok(())
-    }
-}
-
-fn describe(code: i64) -> String {
-    use crate::check::code;
-    match code {
-        code::OVERLOADED => "overloaded (50300)".to_owned(),
-        code::NOT_EXECUTED => "not executed (50301)".to_owned(),
-        code::OUTCOME_UNKNOWN => "outcome unknown (50002)".to_owned(),
-        0 => "failed in the tool".to_owned(),
-        other => format!("error {other}"),
     }
 }

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Serialize;
 
@@ -41,6 +42,16 @@ pub struct Finding {
     pub client: Option<usize>,
     /// The violation in words.
     pub detail: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:?}: ", self.violation)?;
+        if let Some(client) = self.client {
+            write!(out, "client {client}: ")?;
+        }
+        out.write_str(&self.detail)
+    }
 }
 
 /// Totals of a run.

@@ -11,9 +11,11 @@ use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
 use super::common::{Became, Common};
-use super::wire::{Exchange, MODERN, Refusal, Wire};
-use super::{End, thinking};
+use super::wire::{Exchange, MODERN, Outcome, Refusal, Wire};
+use super::{End, PAUSE, thinking};
 use crate::history::{Channel, Ended, History, Message, Recorder, Step, Tool, Work, reply_to};
+
+const LISTEN: &str = "subscriptions/listen";
 
 /// A client without a session. Clones share its history.
 #[derive(Clone, Debug)]
@@ -86,10 +88,80 @@ impl ModernClient {
         }
     }
 
+    /// Reads streams of changes until the future is dropped.
+    pub async fn listen(&self) {
+        loop {
+            sleep(self.listen_once().await).await;
+        }
+    }
+
+    /// A stream must end with its response. Returns the pause before the next stream.
+    async fn listen_once(&self) -> Duration {
+        let common = &self.shared.common;
+        let (id, channel) = (common.next_request(), Channel::Standalone);
+        let params = json!({
+            "notifications": { "toolsListChanged": true },
+            "_meta": self.shared.meta(),
+        });
+        let message = json!({ "jsonrpc": "2.0", "id": id, "method": LISTEN, "params": params });
+        let posted = common.wire.post_modern(LISTEN, None, &message);
+        let Exchange { tag, outcome } = posted.await;
+        let cause = match outcome {
+            Outcome::Refused(refusal) => {
+                common.refused(channel, &refusal);
+                return refusal.passes_after().unwrap_or(PAUSE);
+            }
+            Outcome::Broken(cause) => cause,
+            Outcome::Accepted | Outcome::Json { .. } => "no stream".to_owned(),
+            Outcome::Stream(mut events) => {
+                common.recorder.note(Step::Listening {
+                    channel,
+                    session: String::new(),
+                    after: None,
+                });
+                loop {
+                    let data = match events.next().await {
+                        Ok(Some(event)) => event.data,
+                        Ok(None) => break "before the response".to_owned(),
+                        Err(failure) => break failure.to_string(),
+                    };
+                    let value: Value = serde_json::from_str(&data).unwrap_or_default();
+                    if value["id"] != json!(id) {
+                        common.recorder.note(Step::Received {
+                            channel,
+                            id: None,
+                            message: Message::read(&data),
+                        });
+                    } else if value["result"].is_object() {
+                        common.ended(channel, Ended::Orderly, &tag, true, "by the server");
+                        return PAUSE;
+                    } else {
+                        break data;
+                    }
+                }
+            }
+        };
+        common.ended(channel, Ended::Broken, &tag, false, &cause);
+        PAUSE
+    }
+
     /// Returns the history so far.
     #[must_use]
     pub fn history(&self) -> History {
         self.shared.common.recorder.history()
+    }
+}
+
+impl ModernShared {
+    fn meta(&self) -> Value {
+        let mut capabilities = json!({ "elicitation": { "form": {} } });
+        if self.tasks {
+            capabilities["extensions"] = json!({ "io.modelcontextprotocol/tasks": {} });
+        }
+        json!({
+            "io.modelcontextprotocol/protocolVersion": MODERN,
+            "io.modelcontextprotocol/clientCapabilities": capabilities,
+        })
     }
 }
 
@@ -150,7 +222,7 @@ impl Request<'_> {
         let mut params = json!({
             "name": self.work.tool.name(),
             "arguments": self.work.arguments(),
-            "_meta": self.meta(),
+            "_meta": self.shared.meta(),
         });
         params["_meta"]["progressToken"] = json!(self.first);
         if let Some((answers, state)) = input {
@@ -160,24 +232,13 @@ impl Request<'_> {
         json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
     }
 
-    fn meta(&self) -> Value {
-        let mut capabilities = json!({ "elicitation": { "form": {} } });
-        if self.shared.tasks {
-            capabilities["extensions"] = json!({ "io.modelcontextprotocol/tasks": {} });
-        }
-        json!({
-            "io.modelcontextprotocol/protocolVersion": MODERN,
-            "io.modelcontextprotocol/clientCapabilities": capabilities,
-        })
-    }
-
     pub(super) async fn ask_for(
         &self,
         method: &str,
         task: &str,
         answers: Option<&Value>,
     ) -> Exchange {
-        let mut params = json!({ "taskId": task, "_meta": self.meta() });
+        let mut params = json!({ "taskId": task, "_meta": self.shared.meta() });
         if let Some(answers) = answers {
             params["inputResponses"] = answers.clone();
         }

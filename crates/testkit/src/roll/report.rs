@@ -1,16 +1,15 @@
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
+use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use super::latency::Latency;
-use super::load::Clients;
-use super::rollout::Restart;
-use super::tally::{Sample, Tally};
+use super::{Failure, Options, Restart, Sample, Tally};
 
 /// Failures to print, and slowest calls to keep. The JSON has all failures.
 const PRINTED: usize = 20;
+const LONGEST_US: u64 = 600_000_000;
 
 /// The result of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -23,8 +22,6 @@ pub struct Report {
     pub modern: usize,
     /// How long the clients worked.
     pub took: Duration,
-    /// Figures for each role's restarts, for the remaining time, and in total.
-    pub rows: Vec<Row>,
     /// Every process that was replaced.
     pub restarts: Vec<Restart>,
     /// The latency of short calls.
@@ -39,53 +36,39 @@ pub struct Report {
     pub kept: Option<PathBuf>,
 }
 
-/// The figures of a part of the run.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Row {
-    /// The name of the part.
-    pub what: String,
-    /// Processes replaced.
-    pub restarts: usize,
-    /// The longest drain.
-    pub drain: Duration,
-    /// Sessions handed over.
-    pub handed_over: u64,
-    /// The median hand-over in milliseconds, at the slowest node.
-    pub median_ms: f64,
-    /// The longest hand-over in milliseconds.
-    pub longest_ms: f64,
-    /// Requests sent.
-    pub requests: usize,
-    /// Failed requests.
-    pub failed: usize,
-    /// Sessions that clients had to open again.
-    pub reinitialised: usize,
-    /// Streams resumed.
-    pub resumes: usize,
-    /// The latency of calls.
-    pub latency: Latency,
+/// The latency of calls without the time of their tools, in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Latency {
+    /// Number of calls.
+    pub calls: u64,
+    /// The median.
+    pub p50_ms: f64,
+    /// The 99th percentile.
+    pub p99_ms: f64,
+    /// The maximum.
+    pub max_ms: f64,
 }
 
 impl Report {
     pub(super) fn new(
-        clients: &Clients,
+        options: &Options,
         took: Duration,
         restarts: Vec<Restart>,
         tally: Tally,
     ) -> Self {
-        let is_short = |sample: &&Sample| sample.takes.is_zero();
-        let is_long = |sample: &&Sample| !sample.takes.is_zero();
+        let samples = tally.samples.iter().copied();
+        let (mut short, long): (Vec<_>, Vec<_>) = samples.partition(|one| one.takes.is_zero());
+        short.sort_by_key(|sample| std::cmp::Reverse(sample.took));
         let failed = restarts.iter().any(|restart| restart.failed.is_some());
         Self {
             clean: tally.is_clean() && !failed && tally.answered > 0,
-            legacy: clients.legacy,
-            modern: clients.modern,
+            legacy: options.sessions,
+            modern: options.modern(),
             took,
-            rows: rows(&restarts, &tally),
             restarts,
-            short_calls: Latency::of(tally.samples.iter().filter(is_short)),
-            long_calls: Latency::of(tally.samples.iter().filter(is_long)),
-            slowest_short_calls: slowest(tally.samples.iter().filter(is_short)),
+            short_calls: Latency::of(&short),
+            long_calls: Latency::of(&long),
+            slowest_short_calls: short.into_iter().take(PRINTED).collect(),
             tally,
             kept: None,
         }
@@ -96,123 +79,56 @@ impl Report {
     pub fn is_clean(&self) -> bool {
         self.clean
     }
-
-    pub(super) fn keep(&mut self, directory: &Path) {
-        self.kept = Some(directory.to_owned());
-    }
 }
 
-fn slowest<'a>(samples: impl Iterator<Item = &'a Sample>) -> Vec<Sample> {
-    let mut samples = Vec::from_iter(samples.copied());
-    samples.sort_by_key(|sample| std::cmp::Reverse(sample.took));
-    samples.truncate(PRINTED);
-    samples
-}
-
-fn rows(restarts: &[Restart], tally: &Tally) -> Vec<Row> {
-    let mut roles: Vec<&str> = Vec::new();
-    for restart in restarts {
-        if !roles.contains(&restart.role.as_str()) {
-            roles.push(&restart.role);
+impl Latency {
+    fn of(samples: &[Sample]) -> Self {
+        let mut histogram =
+            Histogram::<u64>::new_with_max(LONGEST_US, 3).expect("the bounds make sense");
+        for sample in samples {
+            let late = sample.took.saturating_sub(sample.takes);
+            histogram.saturating_record(late.as_micros() as u64);
         }
-    }
-    let mut rows = Vec::new();
-    for role in roles {
-        let of_role: Vec<&Restart> = restarts.iter().filter(|one| one.role == role).collect();
-        let within = |at: Duration| of_role.iter().any(|one| one.from <= at && at <= one.until);
-        let mut row = row(role, tally, within);
-        row.restarts = of_role.len();
-        for restart in of_role {
-            row.drain = row.drain.max(restart.drain());
-            let handed_over = restart.handed_over.unwrap_or_default();
-            row.handed_over += handed_over.sessions;
-            row.median_ms = row.median_ms.max(handed_over.median_ms);
-            row.longest_ms = row.longest_ms.max(handed_over.longest_ms);
+        let at = |share| histogram.value_at_quantile(share) as f64 / 1000.0;
+        Self {
+            calls: histogram.len(),
+            p50_ms: at(0.5),
+            p99_ms: at(0.99),
+            max_ms: at(1.0),
         }
-        rows.push(row);
-    }
-    if !restarts.is_empty() {
-        let outside = |at| !restarts.iter().any(|one| one.from <= at && at <= one.until);
-        rows.push(row("outside", tally, outside));
-    }
-    rows.push(row("all", tally, |_| true));
-    rows
-}
-
-fn row(what: &str, tally: &Tally, within: impl Fn(Duration) -> bool) -> Row {
-    let count = |times: &[Duration]| times.iter().filter(|at| within(**at)).count();
-    let failures = tally.failures.iter().filter(|failure| within(failure.at));
-    // A call counts in the parts in which it began and ended.
-    let touches = |sample: &&Sample| within(sample.at) || within(sample.at + sample.took);
-    Row {
-        what: what.to_owned(),
-        requests: count(&tally.sent),
-        failed: failures.count(),
-        reinitialised: count(&tally.reinitialised),
-        resumes: count(&tally.resumes),
-        latency: Latency::of(tally.samples.iter().filter(touches)),
-        ..Row::default()
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            legacy,
-            modern,
-            took,
-            ..
-        } = self;
+        let (legacy, modern, tally) = (self.legacy, self.modern, &self.tally);
+        let (failed, again) = (tally.failures.len(), tally.reinitialised.len());
+        let seconds = self.took.as_secs();
         writeln!(
             out,
-            "{legacy} sessions and {modern} modern clients for {} s",
-            took.as_secs()
+            "{legacy} sessions and {modern} modern clients for {seconds} s"
         )?;
-        writeln!(
-            out,
-            "{:<9}{:>9}{:>9}{:>10}{:>9}{:>9}{:>10}{:>8}{:>8}{:>9}{:>9}{:>9}{:>9}",
-            "",
-            "restarts",
-            "drain s",
-            "handed",
-            "med ms",
-            "max ms",
-            "requests",
-            "failed",
-            "re-init",
-            "resumes",
-            "p50 ms",
-            "p99 ms",
-            "max ms"
-        )?;
-        for row in &self.rows {
+        for restart in &self.restarts {
+            let drain = restart.until.saturating_sub(restart.told);
+            let handed_over = restart.handed_over.as_deref();
             writeln!(
                 out,
-                "{:<9}{:>9}{:>9.1}{:>10}{:>9.1}{:>9.1}{:>10}{:>8}{:>8}{:>9}{:>9.1}{:>9.0}{:>9.0}",
-                row.what,
-                row.restarts,
-                row.drain.as_secs_f64(),
-                row.handed_over,
-                row.median_ms,
-                row.longest_ms,
-                row.requests,
-                row.failed,
-                row.reinitialised,
-                row.resumes,
-                row.latency.p50_ms,
-                row.latency.p99_ms,
-                row.latency.max_ms
+                "  {} at {:.1} s: drained in {:.1} s; handed over: {}",
+                restart.name,
+                restart.told.as_secs_f64(),
+                drain.as_secs_f64(),
+                handed_over.unwrap_or("nothing")
             )?;
         }
-        let tally = &self.tally;
         writeln!(
             out,
-            "answered {}; events lost {}, doubled {}; executed twice {}; streams broken off {}, modern streams told to return {}",
+            "requests {}, failed {failed}, re-initialised {again}, resumes {}; answered {}; events lost {}, doubled {}; executed twice {}; modern streams told to return {}",
+            tally.requests,
+            tally.resumes.len(),
             tally.answered,
             tally.lost,
             tally.doubled,
             tally.executed_twice,
-            tally.broken_off,
             tally.told_to_return
         )?;
         for (name, latency) in [("short", &self.short_calls), ("long", &self.long_calls)] {
@@ -222,33 +138,24 @@ impl fmt::Display for Report {
                 latency.calls, latency.p50_ms, latency.p99_ms, latency.max_ms
             )?;
         }
-        for failure in tally.failures.iter().take(PRINTED) {
-            let at = failure.at.as_secs_f64();
-            writeln!(
-                out,
-                "  failed at {at:.2} s, client {}: {}",
-                failure.client, failure.what
-            )?;
+        for Failure { at, client, what } in tally.failures.iter().take(PRINTED) {
+            let at = at.as_secs_f64();
+            writeln!(out, "  failed at {at:.2} s, client {client}: {what}")?;
         }
-        for violation in tally.violations.iter().take(PRINTED) {
-            writeln!(out, "  {violation}")?;
-        }
-        for failed in self.restarts.iter().filter_map(|one| one.failed.as_ref()) {
-            writeln!(out, "  {failed}")?;
+        let stopped = self.restarts.iter().filter_map(|one| one.failed.as_ref());
+        for what in tally.violations.iter().take(PRINTED).chain(stopped) {
+            writeln!(out, "  {what}")?;
         }
         if let Some(kept) = &self.kept {
             writeln!(out, "  logs: {}", kept.display())?;
         }
-        let verdict = if self.clean {
-            "nobody noticed".to_owned()
-        } else {
-            format!(
-                "NOTICED: {} failed, {} re-initialised, {} violations",
-                tally.failures.len(),
-                tally.reinitialised.len(),
-                tally.violations.len()
-            )
-        };
-        write!(out, "verdict: {verdict}")
+        let violations = tally.violations.len();
+        match self.clean {
+            true => write!(out, "verdict: nobody noticed"),
+            false => write!(
+                out,
+                "verdict: NOTICED: {failed} failed, {again} re-initialised, {violations} violations"
+            ),
+        }
     }
 }

@@ -4,14 +4,11 @@
 //! refusal, an error, a failed connection, or an answer that broke off before an event id.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 
-use super::load::Seen;
-use super::modern::Notes;
-use crate::check::{self, Ledger, Rules, Verdict, Violation};
+use crate::check::{self, Ledger, Rules, Violation};
 use crate::history::{Answer, Channel, Ended, Entry, History, Message, Step, Tool, Work};
 
 /// A failure that an ordinary client would show its user.
@@ -20,7 +17,7 @@ pub struct Failure {
     /// The time since the run began.
     pub at: Duration,
     /// The client.
-    pub client: String,
+    pub client: usize,
     /// A description.
     pub what: String,
 }
@@ -57,34 +54,28 @@ pub struct Tally {
     pub violations: Vec<String>,
     /// When streams were resumed with an event id.
     pub resumes: Vec<Duration>,
-    /// Resumable streams that broke instead of being closed cleanly.
-    pub broken_off: u64,
     /// Listening streams that modern clients had to open again.
     pub told_to_return: u64,
-    /// When requests were sent.
-    #[serde(skip)]
-    pub sent: Vec<Duration>,
     /// The calls that were answered.
     #[serde(skip)]
     pub samples: Vec<Sample>,
 }
 
 impl Tally {
-    pub(super) fn of(seen: &Seen, ledger: &Ledger) -> Self {
+    /// The first `sessions` clients have sessions.
+    pub(super) fn of(histories: &[History], sessions: usize, ledger: &Ledger) -> Self {
         let mut tally = Self::default();
-        for history in &seen.legacy {
-            tally.legacy(history);
+        for history in histories {
+            tally.count(history, history.client >= sessions);
         }
-        for notes in &seen.modern {
-            tally.modern(notes);
-        }
-        let verdict = check::check(&seen.legacy, ledger, &Rules::default());
-        tally.judged(&verdict);
-        if seen.unfinished > 0 {
-            let unfinished = format!("{} calls did not end at all", seen.unfinished);
-            tally.violations.push(unfinished);
-        }
+        tally.answered = tally.samples.len() as u64;
         tally.failures.sort_by_key(|failure| failure.at);
+        let verdict = check::check(histories, ledger, &Rules::default());
+        let count = |violation| verdict.count(violation) as u64;
+        tally.lost = count(Violation::Lost) + count(Violation::OutOfOrder);
+        tally.doubled = count(Violation::Duplicated);
+        tally.executed_twice += count(Violation::ExecutedTwice);
+        tally.violations = verdict.findings.iter().map(ToString::to_string).collect();
         tally
     }
 
@@ -94,26 +85,9 @@ impl Tally {
         self.failures.is_empty() && self.reinitialised.is_empty() && self.violations.is_empty()
     }
 
-    fn judged(&mut self, verdict: &Verdict) {
-        let count = |violation| verdict.count(violation) as u64;
-        self.lost = count(Violation::Lost) + count(Violation::OutOfOrder);
-        self.doubled = count(Violation::Duplicated);
-        self.executed_twice += count(Violation::ExecutedTwice);
-        let described = verdict.findings.iter().map(|finding| {
-            let client = finding
-                .client
-                .map_or_else(String::new, |client| client.to_string());
-            format!(
-                "{:?}: client {client}: {}",
-                finding.violation, finding.detail
-            )
-        });
-        self.violations.extend(described);
-    }
-
-    fn legacy(&mut self, history: &History) {
-        let mut calls: HashMap<u64, (Duration, Work)> = HashMap::new();
-        let mut primed: HashSet<Channel> = HashSet::new();
+    fn count(&mut self, history: &History, modern: bool) {
+        let mut calls: HashMap<u64, (Duration, &Work)> = HashMap::new();
+        let mut primed: HashSet<Channel> = HashSet::from([Channel::Standalone]);
         let mut told_gone: HashSet<&str> = HashSet::new();
         // The greatest surplus so far in an answer of the tool that counts its calls: the number of
         // repeated executions.
@@ -122,21 +96,19 @@ impl Tally {
             let mut failed = |what: String| {
                 self.failures.push(Failure {
                     at: *at,
-                    client: history.client.to_string(),
+                    client: history.client,
                     what,
                 });
             };
             match step {
-                Step::Opening => self.sent.push(*at),
+                Step::Opening => self.requests += 1,
                 Step::Sent { request, work, .. } => {
-                    self.sent.push(*at);
-                    calls.insert(*request, (*at, work.clone()));
+                    self.requests += 1;
+                    calls.insert(*request, (*at, work));
                 }
                 Step::Listening { after, .. } => {
-                    self.sent.push(*at);
-                    if after.is_some() {
-                        self.resumes.push(*at);
-                    }
+                    self.requests += 1;
+                    self.resumes.extend(after.is_some().then_some(*at));
                 }
                 Step::Refused {
                     channel,
@@ -157,23 +129,22 @@ impl Tally {
                     if id.is_some() {
                         primed.insert(*channel);
                     }
-                    if let Message::Response { request, answer } = message {
-                        match answer {
-                            Answer::Result { failed: false, .. } => {}
-                            bad => failed(format!("{channel:?}: {bad:?}")),
-                        }
-                        // Ignores a second answer to the same request, which `crate::check`
-                        // reports.
-                        if let Some((sent, work)) = calls.remove(request) {
-                            let more = counted_too_often(&work, answer);
-                            self.executed_twice += more.saturating_sub(ahead);
-                            ahead = ahead.max(more);
-                            self.samples.push(Sample {
-                                at: sent,
-                                took: *at - sent,
-                                takes: work.takes(),
-                            });
-                        }
+                    let Message::Response { request, answer } = message else {
+                        continue;
+                    };
+                    if !matches!(answer, Answer::Result { failed: false, .. }) {
+                        failed(format!("{channel:?}: {answer:?}"));
+                    }
+                    // Ignores a second answer to the same request, which `crate::check` reports.
+                    if let Some((sent, work)) = calls.remove(request) {
+                        let more = counted_too_often(work, answer);
+                        self.executed_twice += more.saturating_sub(ahead);
+                        ahead = ahead.max(more);
+                        self.samples.push(Sample {
+                            at: sent,
+                            took: *at - sent,
+                            takes: work.takes(),
+                        });
                     }
                 }
                 Step::Ended {
@@ -183,31 +154,15 @@ impl Tally {
                     cause,
                     tag,
                 } => {
-                    let has_way_back = primed.contains(channel) || *channel == Channel::Standalone;
-                    if !answered || !has_way_back {
+                    if !answered || !primed.contains(channel) {
                         failed(format!("{channel:?}, exchange {tag}: {how:?}: {cause}"));
-                    } else if *how == Ended::Broken {
-                        self.broken_off += 1;
+                    } else if modern && *how == Ended::Orderly {
+                        self.told_to_return += 1;
                     }
                 }
                 Step::Opened { .. } | Step::Replied { .. } => {}
             }
         }
-        self.count();
-    }
-
-    fn modern(&mut self, notes: &Arc<Notes>) {
-        let seen = notes.seen();
-        self.sent.extend(seen.sent);
-        self.samples.extend(seen.answered);
-        self.failures.extend(seen.failed);
-        self.told_to_return += seen.told_to_return;
-        self.count();
-    }
-
-    fn count(&mut self) {
-        self.requests = self.sent.len() as u64;
-        self.answered = self.samples.len() as u64;
     }
 }
 

@@ -8,9 +8,8 @@ use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use tokio::time::sleep;
 
-use super::{Deed, Injector, ORDERLY_END};
-use crate::chaos::Options;
-use crate::chaos::load::Load;
+use super::{Deeds, Injector};
+use crate::load::{Calls, Clients, Load};
 
 const CLIENTS: usize = 6;
 /// Clients pause so briefly that some call is always open.
@@ -20,23 +19,23 @@ const BEFORE: Duration = Duration::from_secs(1);
 const FIRST: usize = 100_000;
 
 impl Injector<'_> {
-    pub(super) async fn call_a_draining_edge(&mut self, turn: usize) -> anyhow::Result<Vec<Deed>> {
+    pub(super) async fn call_a_draining_edge(&mut self, turn: usize) -> Deeds {
         let edge = self.one_of(&self.cluster.edges())?;
         let url = edge.mcp_url().context("an edge has a URL")?;
-        let options = Options {
+        let clients = Clients {
             sessions: CLIENTS,
             modern: CLIENTS,
             tasks: CLIENTS,
             thinking: THINKING,
-            ..self.options.clone()
+            calls: Calls::Mixed,
         };
         let mut dice = StdRng::seed_from_u64(self.dice.random());
         let first = FIRST + turn * 3 * CLIENTS;
-        let load = Load::at(url, first, &options, self.began, &mut dice)?;
+        let load = Load::start(url, first, clients, self.began, &mut dice)?;
         sleep(BEFORE).await;
-        edge.restart(ORDERLY_END).await?;
+        let deeds = self.restart(edge).await?;
         let histories = load.settle(self.options.settle, None).await;
         self.histories.extend(histories);
-        Ok(vec![Deed::Restarted(edge.name().to_owned())])
+        Ok(deeds)
     }
 }

@@ -1,10 +1,9 @@
 use std::time::Duration;
 
 use rand::Rng as _;
-
 use tokio::time::Instant;
 
-use super::{Deed, Injector};
+use super::{Deed, Deeds, Injector};
 use crate::cluster::Member;
 use crate::fault_proxy::{Direction, Fault};
 
@@ -12,26 +11,35 @@ const BROKEN_FOR: Duration = Duration::from_millis(40);
 const WHOLE_FOR: Duration = Duration::from_millis(160);
 
 impl<'a> Injector<'a> {
-    pub(super) async fn cut(
-        &mut self,
-        members: &[&Member],
-        others: &[&Member],
-    ) -> anyhow::Result<Vec<Deed>> {
+    pub(super) async fn cut(&mut self, members: &[&Member], others: &[&Member]) -> Deeds {
         let member = self.one_of(members)?;
-        let others = if self.dice.random_bool(0.5) {
-            others.to_vec()
-        } else {
-            vec![self.one_of(others)?]
+        let others = match self.coin() {
+            true => others.to_vec(),
+            false => vec![self.one_of(others)?],
         };
-        let (fault, word) = self.silence();
+        let fault = self.silence();
         for other in &others {
             self.cluster.between(member, other, fault);
         }
-        let deed = format!("{word} between {} and {}", member.name(), names(&others));
-        self.until_healed(deed).await
+        let between = format!("{fault:?} between {} and {}", member.name(), names(&others));
+        self.until_healed(between).await
     }
 
-    pub(super) async fn reset_often(&mut self) -> anyhow::Result<Vec<Deed>> {
+    pub(super) async fn cut_redis(&mut self) -> Deeds {
+        let cluster = self.cluster;
+        let mut nodes = [cluster.edges(), cluster.sessions()].concat();
+        if self.dice.random_bool(0.75) {
+            nodes = vec![self.one_of(&nodes)?];
+        }
+        let fault = self.silence();
+        for node in &nodes {
+            cluster.to_redis(node, fault);
+        }
+        let between = format!("{fault:?} between Redis and {}", names(&nodes));
+        self.until_healed(between).await
+    }
+
+    pub(super) async fn reset_often(&mut self) -> Deeds {
         let until = Instant::now() + self.about(self.options.lease);
         let mut resets = 0;
         while Instant::now() < until {
@@ -44,61 +52,44 @@ impl<'a> Injector<'a> {
             resets += 1;
             self.wait_about(WHOLE_FOR).await;
         }
-        Ok(vec![Deed::Reset(resets)])
+        Ok(vec![Deed::new("reset", format!("{resets} times"))])
     }
 
-    pub(super) async fn cut_redis(&mut self) -> anyhow::Result<Vec<Deed>> {
-        let cluster = self.cluster;
-        let nodes = [cluster.edges(), cluster.sessions()].concat();
-        let nodes = if self.dice.random_bool(0.25) {
-            nodes
-        } else {
-            vec![self.one_of(&nodes)?]
-        };
-        let (fault, word) = self.silence();
-        for node in &nodes {
-            cluster.to_redis(node, fault);
-        }
-        let deed = format!("{word} between Redis and {}", names(&nodes));
-        self.until_healed(deed).await
-    }
-
-    pub(super) async fn one_way(&mut self) -> anyhow::Result<Vec<Deed>> {
-        let (one, other) = self.two_that_talk()?;
-        let direction = match self.dice.random_bool(0.5) {
+    pub(super) async fn one_way(&mut self) -> Deeds {
+        let fault = Fault::OneWayHole(match self.coin() {
             true => Direction::Up,
             false => Direction::Down,
-        };
-        (self.cluster).between(one, other, Fault::OneWayHole(direction));
-        let (one, other) = (one.name(), other.name());
-        let deed = format!("{direction:?} is silent between {one} and {other}");
-        self.until_healed(deed).await
+        });
+        let (one, other) = self.two_that_talk()?;
+        self.cluster.between(one, other, fault);
+        let between = format!("{fault:?} between {}", names(&[one, other]));
+        self.until_healed(between).await
     }
 
-    pub(super) async fn slow(&mut self) -> anyhow::Result<Vec<Deed>> {
-        let fault = match self.dice.random_bool(0.5) {
+    pub(super) async fn slow(&mut self) -> Deeds {
+        let fault = match self.coin() {
             true => Fault::Delay(Duration::from_millis(self.dice.random_range(20..300))),
             false => Fault::Throttle(self.dice.random_range(10_000..100_000)),
         };
         let (one, other) = self.two_that_talk()?;
-        let between = match self.dice.random_bool(0.5) {
+        let between = match self.coin() {
             true => {
                 self.cluster.between(one, other, fault);
-                format!("{} and {}", one.name(), other.name())
+                names(&[one, other])
             }
             false => {
                 self.cluster.to_redis(other, fault);
-                format!("{} and Redis", other.name())
+                format!("Redis, {}", other.name())
             }
         };
-        let deed = format!("{fault:?} between {between}");
-        self.until_healed(deed).await
+        self.until_healed(format!("{fault:?} between {between}"))
+            .await
     }
 
-    async fn until_healed(&mut self, deed: String) -> anyhow::Result<Vec<Deed>> {
+    async fn until_healed(&mut self, between: String) -> Deeds {
         self.wait_about(self.options.lease).await;
         self.cluster.heal();
-        Ok(vec![Deed::Cut(deed)])
+        Ok(vec![Deed::new("disturbed", between)])
     }
 
     /// The second member uses Redis.
@@ -112,11 +103,10 @@ impl<'a> Injector<'a> {
         Ok((self.one_of(&ones)?, self.one_of(&others)?))
     }
 
-    fn silence(&mut self) -> (Fault, &'static str) {
-        if self.dice.random_bool(0.5) {
-            (Fault::Cut, "cut")
-        } else {
-            (Fault::BlackHole, "silence")
+    fn silence(&mut self) -> Fault {
+        match self.coin() {
+            true => Fault::Cut,
+            false => Fault::BlackHole,
         }
     }
 }

@@ -1,21 +1,18 @@
-use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use futures::future::try_join_all;
-use http::StatusCode;
 use rand::Rng as _;
-use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::{Deed, Injector};
-use crate::client::wire::{Outcome, Wire};
+use super::{Deed, Deeds, Injector};
+use crate::client::{Client, End};
+use crate::history::{Recorder, Step, Tool};
 use crate::redis::Redis;
 
 const CLIENTS: usize = 100;
-/// The number that tags the exchanges of these clients, above those of all others.
-const VISITOR: usize = 1_000_000;
+/// The number of the first of these clients, above those of all others.
+const FIRST: usize = 1_000_000;
 /// How long sessions live without use. The run's other clients are never silent for so long, even
 /// while Redis stops.
 const IDLE: Duration = Duration::from_secs(15);
@@ -31,47 +28,40 @@ pub(in crate::chaos) const SETTINGS: [(&str, &str); 2] =
     [("session.idle", "15s"), ("redis.response_timeout", "2s")];
 
 struct Visitor {
-    wire: Arc<Wire>,
-    session: Option<String>,
+    client: Client,
+    began: Instant,
     patience: Duration,
 }
 
-enum Failure {
-    Status(StatusCode),
-    Broken(String),
-}
-
 impl Injector<'_> {
-    pub(super) async fn come_back_at_once(&mut self) -> anyhow::Result<Vec<Deed>> {
-        let redis = self.redis()?;
-        let (url, patience) = (self.cluster.url(), self.options.settle);
-        let wire = Arc::new(Wire::to(url, VISITOR)?);
-        let opened = try_join_all((0..CLIENTS).map(|_| Visitor::open(&wire, patience))).await?;
+    pub(super) async fn come_back_at_once(&mut self) -> Deeds {
+        let (redis, url) = (self.redis()?, self.cluster.url());
+        let visitors = (FIRST..FIRST + CLIENTS).map(|number| {
+            anyhow::Ok(Visitor {
+                client: Client::new(url, Recorder::new(number, self.began))?,
+                began: self.began,
+                patience: self.options.settle,
+            })
+        });
+        let visitors = visitors.collect::<anyhow::Result<Vec<_>>>()?;
+        try_join_all(visitors.iter().map(Visitor::use_session)).await?;
         // Uses all sessions at once, so that they expire together.
-        let used = opened
-            .iter()
-            .map(|(visitor, used)| visitor.use_session(*used));
-        let used = try_join_all(used).await?;
-        let visitors = opened.iter().zip(used);
-        let visitors: Vec<_> = visitors
-            .filter_map(|((visitor, _), used)| Some((visitor, used?)))
-            .collect();
-        let first = visitors.iter().map(|(_, used)| *used).min();
+        let used = try_join_all(visitors.iter().map(Visitor::use_session)).await?;
+        let used = visitors.iter().zip(used);
+        let used: Vec<_> = used.filter_map(|(one, used)| Some((one, used?))).collect();
+        let first = used.iter().map(|(_, used)| *used).min();
         let early = IDLE.saturating_sub(AROUND);
         let first = first.context("every session has ended at once")? + early;
-        let returns = visitors.iter().map(|(visitor, used)| {
+        let returns = used.into_iter().map(|(visitor, used)| {
             let offset = AROUND.mul_f64(self.dice.random_range(0.0..2.0));
-            visitor.come_back(*used, *used + early + offset)
+            visitor.come_back(used + early + offset)
         });
         let returns = Vec::from_iter(returns);
         // Redis must continue even if a client fails.
         let (found, stopped) = tokio::join!(try_join_all(returns), stop_repeatedly(redis, first));
         stopped?;
         ensure!(found?.contains(&true), "every client came back too late");
-        Ok(vec![
-            Deed::CameBack(CLIENTS),
-            Deed::Paused("redis".to_owned()),
-        ])
+        Ok(vec![Deed::new("paused while clients returned", "redis")])
     }
 }
 
@@ -87,101 +77,40 @@ async fn stop_repeatedly(redis: &Redis, from: Instant) -> anyhow::Result<()> {
 }
 
 impl Visitor {
-    /// Opens a session. Also returns the time before the request, because the session cannot expire
-    /// earlier than `IDLE` after that time.
-    async fn open(wire: &Arc<Wire>, patience: Duration) -> anyhow::Result<(Self, Instant)> {
-        let mut visitor = Self {
-            wire: Arc::clone(wire),
-            session: None,
-            patience,
-        };
-        let params = json!({
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": { "name": "visitor", "version": "1" },
-        });
-        let initialize =
-            json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
-        let deadline = Instant::now() + patience;
-        loop {
-            let sent = Instant::now();
-            match visitor.send(&initialize).await {
-                Ok(session) => {
-                    ensure!(
-                        session.is_some(),
-                        "an answer to initialize names no session"
-                    );
-                    visitor.session = session;
-                    return Ok((visitor, sent));
-                }
-                Err(failure) if Instant::now() > deadline => {
-                    bail!("a session cannot be opened: {failure}");
-                }
-                Err(_) => sleep(AGAIN).await,
+    /// Returns the time before the request, or `None` if the session has expired.
+    async fn use_session(&self) -> anyhow::Result<Option<Instant>> {
+        let before = self.last_use();
+        let call = self.client.work(Tool::Echo, 0, 0);
+        let called = timeout(self.patience, self.client.call(call, None)).await;
+        match called.context("a client that returns has no answer in time")? {
+            End::Answered => Ok(self.last_use()),
+            End::Forgotten => {
+                let unused = before.map(|before| before.elapsed());
+                ensure!(
+                    unused.is_some_and(|unused| unused >= IDLE),
+                    "a session ended {unused:?} after its use"
+                );
+                Ok(None)
             }
+            End::GivenUp => bail!("a client that returns is refused"),
         }
     }
 
-    /// Returns the session that the answer names.
-    async fn send(&self, message: &Value) -> Result<Option<String>, Failure> {
-        let posting = self.wire.post(self.session.as_deref(), message);
-        let outcome = match timeout(self.patience, posting).await {
-            Ok(exchange) => exchange.outcome,
-            Err(_) => return Err(Failure::Broken("no answer in time".to_owned())),
-        };
-        match outcome {
-            Outcome::Json { session, .. } => Ok(session),
-            Outcome::Accepted | Outcome::Stream(_) => Ok(None),
-            Outcome::Refused(refusal) => Err(Failure::Status(refusal.status)),
-            Outcome::Broken(cause) => Err(Failure::Broken(cause)),
-        }
-    }
-
-    /// Returns the time before the ping, or `None` if the session has expired.
-    async fn use_session(&self, used: Instant) -> anyhow::Result<Option<Instant>> {
-        let deadline = Instant::now() + self.patience;
-        let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
-        loop {
-            let sent = Instant::now();
-            match self.send(&ping).await {
-                Ok(_) => return Ok(Some(sent)),
-                Err(Failure::Status(StatusCode::NOT_FOUND)) => {
-                    let (session, unused) = (self.session(), used.elapsed());
-                    ensure!(
-                        unused >= IDLE,
-                        "session {session} ended {unused:?} after its use"
-                    );
-                    return Ok(None);
-                }
-                Err(failure) if Instant::now() > deadline => {
-                    bail!("session {} is not answered: {failure}", self.session());
-                }
-                Err(_) => sleep(AGAIN).await,
-            }
-        }
-    }
-
-    fn session(&self) -> &str {
-        self.session.as_deref().unwrap_or_default()
+    fn last_use(&self) -> Option<Instant> {
+        let history = self.client.history();
+        let sent = |step: &Step| matches!(step, Step::Sent { .. });
+        let last = history.entries.iter().rfind(|entry| sent(&entry.step))?;
+        Some(self.began + last.at)
     }
 
     /// Returns `false` if the session had expired.
-    async fn come_back(&self, used: Instant, at: Instant) -> anyhow::Result<bool> {
+    async fn come_back(&self, at: Instant) -> anyhow::Result<bool> {
         sleep_until(at).await;
-        let Some(used) = self.use_session(used).await? else {
+        if self.use_session().await?.is_none() {
             return Ok(false);
-        };
-        sleep(AGAIN).await;
-        self.use_session(used).await?;
-        Ok(true)
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Status(status) => write!(out, "HTTP {status}"),
-            Self::Broken(cause) => out.write_str(cause),
         }
+        sleep(AGAIN).await;
+        self.use_session().await?;
+        Ok(true)
     }
 }

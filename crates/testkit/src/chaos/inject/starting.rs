@@ -3,17 +3,14 @@
 use anyhow::Context as _;
 use futures::future::try_join_all;
 
-use super::{Deed, Injector, ORDERLY_END, killed};
+use super::{Deed, Deeds, Injector};
 use crate::client::Listener;
 use crate::process::SOON;
 
 const LISTENERS: usize = 12;
 
 impl Injector<'_> {
-    pub(super) async fn listen_at_a_starting_edge(
-        &mut self,
-        turn: usize,
-    ) -> anyhow::Result<Vec<Deed>> {
+    pub(super) async fn listen_at_a_starting_edge(&mut self, turn: usize) -> Deeds {
         let edge = self.one_of(&self.cluster.edges())?;
         let worker = self.one_of(&self.cluster.workers())?;
         let url = edge.mcp_url().context("an edge has a URL")?;
@@ -30,16 +27,14 @@ impl Injector<'_> {
             &format!("pools.extra{turn}.prefix"),
             &format!("extra{turn}_"),
         );
-        worker.restart(ORDERLY_END).await?;
+        let mut deeds = self.restart(worker).await?;
         for (listener, before) in listeners.iter_mut().zip(before) {
             let heard = listener.hear_more_than(before, SOON).await;
             heard.with_context(|| {
                 format!("a listener at {}, which had just started", edge.name())
             })?;
         }
-        Ok(vec![
-            killed(edge),
-            Deed::Restarted(worker.name().to_owned()),
-        ])
+        deeds.push(Deed::new(Deed::KILLED, edge.name()));
+        Ok(deeds)
     }
 }

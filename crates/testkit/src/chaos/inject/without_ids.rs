@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use super::{Deed, Injector};
+use super::{AWAY, Deeds, Injector};
 use crate::cluster::Member;
 
 const CLIENTS: usize = 16;
@@ -34,7 +34,7 @@ struct Guest<'a> {
 }
 
 impl Injector<'_> {
-    pub(super) async fn come_back_without_ids(&mut self) -> anyhow::Result<Vec<Deed>> {
+    pub(super) async fn come_back_without_ids(&mut self) -> Deeds {
         let edges = self.cluster.edges();
         let guests = try_join_all((0..CLIENTS).map(|number| {
             let mut edges = edges.clone();
@@ -47,11 +47,10 @@ impl Injector<'_> {
         let returns = || try_join_all(guests.iter().map(|guest| guest.come_back(patience)));
         let sessions = self.cluster.sessions();
         // The node must come back even if a client fails.
-        let (returned, killed) = tokio::join!(returns(), self.kill(&sessions));
-        let mut deeds = killed?;
+        let (returned, killed) = tokio::join!(returns(), self.kill_one(&sessions, AWAY));
+        let deeds = killed?;
         returned?;
         returns().await?;
-        deeds.push(Deed::CameBack(CLIENTS));
         Ok(deeds)
     }
 }
