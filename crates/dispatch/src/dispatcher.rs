@@ -8,8 +8,8 @@ use futures::future::join_all;
 use serde_json::Value;
 use shoal_ports::{
     Binding, Call, CallFailure, CallId, CallPlan, Caller, Dispatcher, Drawn, Expected, ListScope,
-    MayStart, Planning, ResourceUpdated, RunningCall, ServerFacts, SessionId, SessionRef,
-    SettledFacts, Starting, WorkerId, at_once, later,
+    Planning, ResourceUpdated, RunningCall, ServerFacts, SessionId, SessionRef, SettledFacts,
+    Starting, WorkerId, at_once,
 };
 use shoal_protocol::task::TaskSupport;
 use shoal_protocol::{Body, Era, Method, RawJson, Request, RpcError, code};
@@ -18,7 +18,6 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 
 use crate::access::Access;
-use crate::approval::AfterApproval;
 use crate::asker::Asker;
 use crate::bridge::instead;
 use crate::catalog::OfferedTool;
@@ -134,22 +133,7 @@ impl Dispatcher for Dispatch {
         if let Some(running) = self.start_here(plan) {
             return at_once(Ok(running));
         }
-        if let (true, Era::Legacy, Some(route)) = (
-            plan.call.may_start == MayStart::IfApproved,
-            plan.call.caller.revision.era(),
-            &plan.route,
-        ) {
-            let next = AfterApproval::Planned(route.clone(), plan.worker.clone());
-            return at_once(Ok(self.ask_first(plan.call.clone(), &route.pool, next)));
-        }
-        let (dispatch, plan) = (self.clone(), plan.clone());
-        later(async move {
-            let place = dispatch.shared.in_flight.enter(&plan.call);
-            let running = place.unless_stopped(dispatch.start_planned(plan, &place));
-            let running = place.unless_failed(running.await)?;
-            let pool = dispatch.counted(&running);
-            Ok(place.follow(running, pool))
-        })
+        self.start_later(plan)
     }
 
     async fn resume(&self, call: Call, after: u64) -> Result<RunningCall, CallFailure> {

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use shoal_ports::{
     Attach, Binding, Call, CallFailure, CallOutcome, CallPlan, Caller, MayStart, Repeat, Route,
-    RunningCall, WorkerId,
+    RunningCall, Starting, WorkerId, at_once, later,
 };
 use shoal_protocol::{Era, Method, RawJson};
 use shoal_telemetry::metrics::{RetryReason, metrics};
@@ -45,6 +45,28 @@ impl Dispatch {
             Ok(()) => self.list_once_known(call).await,
             Err(failure) => CallOutcome::Failed(failure),
         }
+    }
+
+    /// Starts a call that [`start_here`](Self::start_here) leaves: one that has to wait, or needs an approval.
+    // Out of line, so that `start` needs little of the stack.
+    #[inline(never)]
+    pub(crate) fn start_later(&self, plan: &CallPlan) -> Starting {
+        if let (true, Era::Legacy, Some(route)) = (
+            plan.call.may_start == MayStart::IfApproved,
+            plan.call.caller.revision.era(),
+            &plan.route,
+        ) {
+            let next = AfterApproval::Planned(route.clone(), plan.worker.clone());
+            return at_once(Ok(self.ask_first(plan.call.clone(), &route.pool, next)));
+        }
+        let (dispatch, plan) = (self.clone(), plan.clone());
+        later(async move {
+            let place = dispatch.shared.in_flight.enter(&plan.call);
+            let starting = Box::pin(dispatch.start_planned(plan, &place));
+            let running = place.unless_failed(place.unless_stopped(starting).await)?;
+            let pool = dispatch.counted(&running);
+            Ok(place.follow(running, pool))
+        })
     }
 
     pub(crate) async fn start_planned(

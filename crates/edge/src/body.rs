@@ -48,7 +48,8 @@ pub(crate) async fn read(
     // Read the rest, because a client that is still sending might miss the answer. A client that
     // sent `Expect` has not begun to send.
     if !headers.contains_key(header::EXPECT) {
-        let _ = tokio::time::timeout(bounds.within, discard(&mut body, bounds.bytes)).await;
+        let rest = Box::pin(discard(&mut body, bounds.bytes));
+        let _ = tokio::time::timeout(bounds.within, rest).await;
     }
     Err(refused)
 }
@@ -65,7 +66,8 @@ async fn collect(
         more: None,
     };
     if let Some(length) = announced.filter(|&length| length > SMALL) {
-        reading.held = Some(bounds.room.take(bounds.principal, length).await?);
+        let room = bounds.room.take(bounds.principal, length);
+        reading.held = Some(Box::pin(room).await?);
     }
     // Most bodies arrive with their heads and need no timer.
     let read = {
@@ -110,7 +112,7 @@ impl BodyReading {
                 // Takes room for the maximum, because holding some while waiting for more could
                 // deadlock.
                 let room = bounds.room.take(bounds.principal, bounds.bytes);
-                self.held = Some(room.await?);
+                self.held = Some(Box::pin(room).await?);
             }
             self.add(data, length);
             if self.more.is_none() && body.is_end_stream() {

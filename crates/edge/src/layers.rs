@@ -142,7 +142,9 @@ async fn enter(
         trace: span.context().cloned(),
         places,
     };
-    let answer = endpoint.answer(visit, body).in_span(&span).await;
+    // Boxed, because every caller up to the connection copies this future.
+    let answer = Box::pin(endpoint.answer(visit, body));
+    let answer = answer.in_span(&span).await;
     measure::end(span, answer.as_ref().map_err(|refused| &*refused.why));
     answer
 }

@@ -54,9 +54,11 @@ async fn post(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, Ref
     let serving = async {
         visit.admit(&mut message, &mut permit).await?;
         match selected {
-            Ok(Selected::Legacy) => legacy::post(&visit, session, message, form, permit).await,
+            Ok(Selected::Legacy) => {
+                Box::pin(legacy::post(&visit, session, message, form, permit)).await
+            }
             Ok(Selected::Modern(meta)) => {
-                modern::serve(&visit, version, meta, message, form, permit).await
+                Box::pin(modern::serve(&visit, version, meta, message, form, permit)).await
             }
             Err(refusal) => Err(refusal.into()),
         }

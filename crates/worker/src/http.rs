@@ -279,8 +279,9 @@ impl Backend for HttpBackend {
         if let Err(ended) = self.admit(call, context).await {
             return ended;
         }
-        let here = self.run_here(call, context);
-        let modern = self.server.run_modern(call, context);
+        // Boxed, because only one of them runs in most calls.
+        let here = async { Box::pin(self.run_here(call, context)).await };
+        let modern = async { Box::pin(self.server.run_modern(call, context)).await };
         let outcome = self.server.run(call, here, modern).await;
         self.learn(call, outcome)
     }

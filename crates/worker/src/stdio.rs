@@ -238,13 +238,14 @@ impl Backend for StdioBackend {
     }
 
     async fn run(&self, call: &Call, context: &CallContext) -> CallOutcome {
+        // Boxed, because only one of them runs in most calls.
         let here = async {
             match self.own_process(call) {
-                Some(own) => self.run_in_session(own, call, context).await,
-                None => self.run_in(&self.pool, call, context).await,
+                Some(own) => Box::pin(self.run_in_session(own, call, context)).await,
+                None => Box::pin(self.run_in(&self.pool, call, context)).await,
             }
         };
-        let modern = self.run_in(&self.modern, call, context);
+        let modern = async { Box::pin(self.run_in(&self.modern, call, context)).await };
         self.server.run(call, here, modern).await
     }
 

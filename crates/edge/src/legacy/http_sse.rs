@@ -51,8 +51,8 @@ impl ClientTransport for HttpSse {
 
     async fn answer(visit: Visit<'_>, body: HttpBody) -> Result<Response, RefusedMessage> {
         match visit.head.method {
-            Method::GET => open(&visit).await,
-            _ => deliver(visit, body).await,
+            Method::GET => Box::pin(open(&visit)).await,
+            _ => Box::pin(deliver(visit, body)).await,
         }
     }
 }

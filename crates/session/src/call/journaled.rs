@@ -1,6 +1,5 @@
 //! Runs calls that are journaled before a worker gets them.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -134,7 +133,7 @@ impl CallDriver {
         if let ([], [_]) = (&answers[..], &calls[..])
             && let Some(call) = calls.pop()
         {
-            let mut run = pin!(self.run(call, &tail, None));
+            let mut run = Box::pin(self.run(call, &tail, None));
             let ended = poll!(&mut run).is_ready();
             let _ = opened.send(Ok(open(beginning)));
             if !ended {
@@ -154,7 +153,7 @@ impl CallDriver {
             tokio::spawn(async move { driver.run(call, &tail, None).await });
         }
         if let Some(call) = last {
-            self.run(call, &tail, None).await;
+            Box::pin(self.run(call, &tail, None)).await;
         }
     }
 
