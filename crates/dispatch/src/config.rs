@@ -35,37 +35,38 @@ settings! {
 }
 
 settings! {
-    /// Settings of one pool.
-    #[derive(Clone, Debug, PartialEq)]
+    /// What a pool offers, and how Shoal calls it: the dispatcher's part of `[pools.<name>]`.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default)]
     pub struct PoolConfig {
-        /// Prefix of the names of the pool's tools and prompts. Shoal shortens names of tools that then exceed 64
-        /// characters.
+        /// Prefix of tool and prompt names, to avoid clashes. Shoal shortens tool names over 64 characters.
         pub prefix: String = String::new(),
-        /// Tools that the pool offers, and changes to them.
+        /// Tools that the pool offers, by the backend's names. Edges and session nodes apply these settings.
         pub tools: ToolRules = ToolRules::default(),
-        /// Prompts that the pool offers, and changes to them.
+        /// Prompts that the pool offers, by the backend's names.
         pub prompts: PromptRules = PromptRules::default(),
         /// Resources that the pool offers.
         pub resources: ResourceRules = ResourceRules::default(),
-        /// Methods of the server's extensions that the pool offers.
+        /// Methods of extensions that the pool offers ([backends](backends.md#extensions)).
         pub methods: MethodRules = MethodRules::default(),
-        /// Tool calls that Shoal journals, unless `repeatable` or `journaled` names the tool.
+        /// Tool calls that Shoal journals, so that each runs once.
         pub durability: DurabilityPolicy = DurabilityPolicy::default(),
         /// Tools and extension methods, by the backend's names, that are safe to repeat despite `durability`.
         pub repeatable: Vec<String> = Vec::new(),
         /// Tools and extension methods, by the backend's names, that must not run twice, despite other settings.
         pub journaled: Vec<String> = Vec::new(),
-        /// How long Shoal holds a call that must not run twice before it journals the call. By default the setting of
-        /// the session's node.
-        pub hold: Option<Duration> = None,
-        /// Treatment of arguments that do not match the tool's schema.
+        /// How long Shoal [holds](backends.md#the-hold) this pool's calls; by default `streams.hold`.
+        pub hold: Option<Period> = None,
+        /// How Shoal treats [arguments that do not match](backends.md#arguments-that-do-not-match) the tool's schema.
         pub arguments: ArgumentPolicy = ArgumentPolicy::default(),
-        /// Calls that go to the same worker if possible.
+        /// Calls that go to the same worker while it accepts calls. With `{ key = "argument" }`, these are calls with
+        /// the same value of this argument.
         pub affinity: Affinity = Affinity::default(),
-        /// How long the pool stays listed after its last worker has left. Shoal refuses its calls during this time as
-        /// safe to send again.
-        pub linger: Duration = Duration::from_secs(60),
-        /// Limits of the calls that wait for a worker. If set, the pool may have no workers.
+        /// How long the pool's tools stay listed without workers.
+        pub linger: Period = Period::seconds(60),
+        /// Lets the pool have no workers until a call comes. Its tools stay listed ([scaling to
+        /// zero](scaling.md#scaling-to-zero)).
+        #[serde(skip_serializing_if = "Option::is_none")]
         pub scale_to_zero: Option<ScaleToZero> = None,
     }
 }

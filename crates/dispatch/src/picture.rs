@@ -52,7 +52,7 @@ impl Picture {
         let now = Instant::now();
         let expected = pools.iter().map(|pool| {
             let before = self.expected.get(pool.as_str()).copied();
-            let until = before.unwrap_or_else(|| now + settings.of(pool).linger);
+            let until = before.unwrap_or_else(|| now + settings.of(pool).linger.get());
             (Arc::from(pool.as_str()), until)
         });
         self.expected = Arc::new(expected.collect());

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use shoal_ports::{CallFailure, CallOutcome, Repeat, Route};
+use shoal_ports::{CallFailure, CallOutcome, Period, Repeat, Route};
 use shoal_protocol::{Era, Index, Method, RawJson, RawObject, Revision, RpcError};
 
 use crate::access::{Access, MayCall};
@@ -97,7 +97,7 @@ pub(crate) fn route(
             pool
         }
     };
-    let hold = view.settings.of(&pool).hold;
+    let hold = view.settings.of(&pool).hold.map(Period::get);
     let route = Route {
         pool,
         tool: called,

@@ -103,7 +103,7 @@ impl AuditContext {
         // Lossy, so that bytes outside ASCII cannot hide a client's name.
         let agent = head.headers.get(header::USER_AGENT);
         Self {
-            address: edge.config.trusted_proxies.address_of(head),
+            address: edge.trusted_proxies.address_of(head),
             method: head.method.clone(),
             session: session.and_then(|id| id.to_str().ok().map(str::to_owned)),
             agent: agent.map(|agent| String::from_utf8_lossy(agent.as_bytes()).into_owned()),

@@ -15,6 +15,7 @@ use crate::quotas::Quotas;
 use crate::recorder::Recorder;
 use crate::state::{EdgeState, RouteLabels};
 use crate::subscriptions::Hub;
+use crate::trusted_proxies::TrustedProxies;
 
 /// The parts of an edge.
 pub struct Edge {
@@ -50,7 +51,10 @@ impl Edge {
         EdgeService(Arc::new(EdgeState {
             hub: Hub::new(Arc::clone(&self.dispatcher)),
             task_waits: PrincipalPlaces::default(),
-            origin_check: OriginCheck::new(&self.config),
+            origin_check: OriginCheck::new(&self.config.endpoint),
+            // The check of the configuration has parsed these addresses.
+            trusted_proxies: TrustedProxies::parse(&self.config.endpoint.trusted_proxies)
+                .unwrap_or_default(),
             gateway: self.gateway,
             dispatcher: self.dispatcher,
             public: self.authenticator.resource_metadata(),

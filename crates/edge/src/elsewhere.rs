@@ -25,7 +25,7 @@ pub(crate) fn answer(edge: &EdgeState, head: &Parts) -> Response {
         answer::json(StatusCode::OK, ALIVE)
     } else {
         metrics().http.refused(RefusalReason::NotServed);
-        answer::json(StatusCode::NOT_FOUND, nothing(&edge.config.path))
+        answer::json(StatusCode::NOT_FOUND, nothing(&edge.config.endpoint.path))
     };
     let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, ANY);

@@ -124,7 +124,7 @@ async fn enter(
         Some(Trusted(principal)) => principal.clone().into(),
         None => {
             let wants_address = edge.quotas.count_addresses() || audit::enabled();
-            let address = || edge.config.trusted_proxies.address_of(head);
+            let address = || edge.trusted_proxies.address_of(head);
             let from = wants_address.then(address).flatten();
             places = edge.quotas.arrive(from, came).await?;
             token = endpoint.token(&head.headers)?;

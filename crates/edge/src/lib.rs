@@ -81,12 +81,13 @@ mod visit;
 mod websocket;
 mod writing;
 
-pub use config::{EdgeConfig, HttpSsePaths};
+pub use config::{EdgeConfig, EndpointConfig};
 pub use connection::{Connection, Peer};
 pub use edge::{Edge, EdgeService};
 pub use header_check::ambiguity;
 pub use hosts::{Hosts, Welcome};
 pub use layers::Trusted;
+pub use legacy::http_sse::HTTP_SSE_PATHS;
 pub use load::Load;
 pub use quotas::Quotas;
 pub use recorder::{Gauges, Recorder};

@@ -2,7 +2,7 @@ use http::request::Parts;
 use http::{HeaderValue, header};
 use shoal_protocol::shown;
 
-use crate::config::EdgeConfig;
+use crate::config::EndpointConfig;
 use crate::hosts::{Hosts, Welcome, is_local};
 use crate::refusal::Refusal;
 
@@ -14,7 +14,7 @@ pub(crate) struct OriginCheck {
 }
 
 impl OriginCheck {
-    pub(crate) fn new(config: &EdgeConfig) -> Self {
+    pub(crate) fn new(config: &EndpointConfig) -> Self {
         Self {
             hosts: Hosts::new(&config.allowed_hosts, false),
             origins: config.allowed_origins.clone(),

@@ -9,6 +9,7 @@ use crate::awaited_answers::AwaitedAnswers;
 use crate::backlog::Backlog;
 use crate::body_budget::BodyBudget;
 use crate::config::EdgeConfig;
+use crate::legacy::http_sse::HTTP_SSE_PATHS;
 use crate::load::Load;
 use crate::measure;
 use crate::origin_check::OriginCheck;
@@ -16,6 +17,7 @@ use crate::places::PrincipalPlaces;
 use crate::quotas::Quotas;
 use crate::recorder::Recorder;
 use crate::subscriptions::Hub;
+use crate::trusted_proxies::TrustedProxies;
 
 pub(crate) struct EdgeState {
     pub(crate) gateway: Arc<dyn SessionGateway>,
@@ -25,6 +27,7 @@ pub(crate) struct EdgeState {
     pub(crate) hub: Arc<Hub>,
     pub(crate) task_waits: PrincipalPlaces,
     pub(crate) origin_check: OriginCheck,
+    pub(crate) trusted_proxies: TrustedProxies,
     pub(crate) config: EdgeConfig,
     pub(crate) drain: CancellationToken,
     pub(crate) load: Load,
@@ -46,11 +49,11 @@ pub(crate) struct RouteLabels {
 
 impl RouteLabels {
     pub(crate) fn of(config: &EdgeConfig) -> Self {
-        let http_sse = config.http_sse.clone().unwrap_or_default();
+        let [stream, messages] = HTTP_SSE_PATHS;
         Self {
-            mcp: measure::route(&config.path),
-            sse_stream: measure::route(&http_sse.stream),
-            sse_messages: measure::route(&http_sse.messages),
+            mcp: measure::route(&config.endpoint.path),
+            sse_stream: measure::route(stream),
+            sse_messages: measure::route(messages),
             resource: measure::route("/.well-known/oauth-protected-resource"),
         }
     }

@@ -21,7 +21,7 @@ pub(crate) struct Streamable;
 
 impl ClientTransport for Streamable {
     fn mount(edge: &EdgeState, head: &Parts) -> Option<Mount> {
-        is_at(head, &edge.config.path).then_some(Mount {
+        is_at(head, &edge.config.endpoint.path).then_some(Mount {
             route: edge.routes.mcp,
             allow: "GET, POST, DELETE, OPTIONS",
         })
@@ -44,7 +44,7 @@ async fn post(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, Ref
     let mut permit = RequestPermit::admit(&edge.load, &visit.principal, limits)?;
     permit.places[0] = std::mem::take(&mut visit.places);
     media::expect_json_body(headers)?;
-    let form = media::answer_form(headers, edge.config.json_response)?;
+    let form = media::answer_form(headers, edge.config.endpoint.json_response)?;
     let version = VersionHeader::of(headers);
     let session = legacy::session_id(headers)?;
     let text = visit.read(http_body, &mut permit).await?;

@@ -58,7 +58,7 @@ impl Visit<'_> {
         let config = &self.edge.config;
         let bounds = Bounds {
             bytes: config.limits.body_bytes,
-            within: config.body_timeout,
+            within: config.endpoint.body_timeout.get(),
             room: &self.edge.budget,
             principal: &self.principal,
         };

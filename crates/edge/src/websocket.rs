@@ -42,7 +42,7 @@ pub(crate) struct WebSocket;
 impl ClientTransport for WebSocket {
     fn mount(edge: &EdgeState, head: &Parts) -> Option<Mount> {
         let asked = head.method == HttpMethod::GET && upgrade::asks_for_websocket(&head.headers);
-        (asked && is_at(head, &edge.config.path)).then_some(Mount {
+        (asked && is_at(head, &edge.config.endpoint.path)).then_some(Mount {
             route: edge.routes.mcp,
             allow: "GET, POST, DELETE, OPTIONS",
         })
@@ -59,7 +59,7 @@ impl ClientTransport for WebSocket {
     }
 
     async fn answer(visit: Visit<'_>, _: HttpBody) -> Result<Response, RefusedMessage> {
-        if !visit.edge.config.websocket {
+        if !visit.edge.config.endpoint.websocket {
             return Err(Refusal::WebSocketOff.into());
         }
         Box::pin(accept(visit)).await

@@ -18,6 +18,7 @@ mod layers;
 mod listen_address;
 mod load;
 mod node;
+mod parse;
 mod pools;
 mod port_tls;
 mod redis;

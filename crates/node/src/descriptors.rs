@@ -50,8 +50,8 @@ fn kept(settings: &Settings, admin: usize) -> usize {
     let links = if alone { 0 } else { LINKS };
     let children = settings.pools.values().map(|pool| match &pool.backend {
         Backend::Stdio(stdio) => stdio.most_processes() * CHILD,
-        Backend::Http(http) => http.sessions.saturating_add(2 * pool.concurrency),
-        Backend::OpenApi(_) => 2 * pool.concurrency,
+        Backend::Http(http) => http.sessions.saturating_add(2 * pool.limits.concurrency),
+        Backend::OpenApi(_) => 2 * pool.limits.concurrency,
         Backend::Demo | Backend::Conformance | Backend::Handler => 0,
     });
     children.fold(BASE + links + admin, usize::saturating_add)

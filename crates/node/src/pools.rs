@@ -199,7 +199,7 @@ impl Pools {
         put_in_force();
         if !self.0.run_here {
             let offers = changed.iter().map(|name| {
-                let settings = wanted.get(name).map(Pool::to_dispatch);
+                let settings = wanted.get(name).map(|pool| pool.offer.clone());
                 (name.clone(), settings)
             });
             self.0.dispatch.configure(offers.collect());
@@ -363,7 +363,7 @@ impl Pools {
     }
 
     fn configure(&self, name: &str, settings: Option<&Pool>) {
-        let settings = settings.map(Pool::to_dispatch);
+        let settings = settings.map(|pool| pool.offer.clone());
         let change = BTreeMap::from([(name.to_owned(), settings)]);
         self.0.dispatch.configure(change);
     }

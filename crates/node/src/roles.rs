@@ -5,7 +5,7 @@ use anyhow::Context as _;
 use shoal_auth::{NoAuthentication, OAuth, StaticTokens};
 use shoal_demo::{ConformanceServer, DemoServer};
 use shoal_dispatch::{Config as DispatchConfig, Dispatch};
-use shoal_edge::{EdgeConfig, HttpSsePaths, TrustedProxies};
+use shoal_edge::EdgeConfig;
 use shoal_outbound::Outbound;
 use shoal_policy::RulesInForce;
 use shoal_ports::{Authenticator, NodeId, Period, Store};
@@ -54,7 +54,7 @@ pub(crate) fn dispatch(
         pools: settings
             .pools
             .iter()
-            .map(|(name, pool)| (name.clone(), pool.to_dispatch()))
+            .map(|(name, pool)| (name.clone(), pool.offer.clone()))
             .collect(),
     };
     let keys = settings.state_keys.key_ring();
@@ -90,8 +90,8 @@ pub(crate) async fn backends(
         config::Backend::Http(http) => return remote(http, outbound).map_err(anyhow::Error::msg),
         config::Backend::OpenApi(openapi) => {
             let choice = ToolChoice {
-                allow: pool.tools.allow.clone(),
-                deny: pool.tools.deny.clone(),
+                allow: pool.offer.tools.allow.clone(),
+                deny: pool.offer.tools.deny.clone(),
             };
             return described(openapi, &choice, outbound).map_err(anyhow::Error::msg);
         }
@@ -140,26 +140,10 @@ pub(crate) fn sessions(
 
 pub(crate) fn edge_config(settings: &Settings) -> EdgeConfig {
     let server = &settings.server;
-    let for_address = EdgeConfig::for_address(server.listen);
     EdgeConfig {
-        path: server.path.clone(),
-        http_sse: server.http_sse.then(|| HttpSsePaths {
-            public_base: server.public_base.clone(),
-            ..HttpSsePaths::default()
-        }),
-        json_response: server.json_response,
-        websocket: server.websocket,
-        allowed_hosts: if server.allowed_hosts.is_empty() {
-            for_address.allowed_hosts
-        } else {
-            server.allowed_hosts.clone()
-        },
-        allowed_origins: server.allowed_origins.clone(),
+        endpoint: server.endpoint.clone().at(server.listen),
         limits: settings.limits.clone(),
         quotas: Vec::new(),
-        // The check of the configuration has parsed these addresses.
-        trusted_proxies: TrustedProxies::parse(&server.trusted_proxies).unwrap_or_default(),
-        body_timeout: server.body_timeout.get(),
         streams: settings.streams.clone(),
         calls: settings.calls.clone(),
         catalog: settings.catalog.clone(),
@@ -182,7 +166,11 @@ pub(crate) fn callers(settings: &Settings) -> Result<Callers, String> {
         AuthMode::Tokens => Arc::new(StaticTokens::start(auth)?),
         AuthMode::OAuth => {
             let outbound = Outbound::new(&settings.outbound)?;
-            let oauth = Arc::new(OAuth::start(auth, &settings.server.path, &outbound)?);
+            let oauth = Arc::new(OAuth::start(
+                auth,
+                &settings.server.endpoint.path,
+                &outbound,
+            )?);
             return Ok(Callers {
                 authenticator: oauth.clone(),
                 oauth: Some(oauth),

@@ -148,7 +148,8 @@ pub async fn run(
         node.edge(callers.authenticator)
     });
     let calls = operator_calls(&node.settings, edge.as_ref());
-    let endpoint = |bound: &BoundHttp| format!("{}{}", bound.origin(), node.settings.server.path);
+    let endpoint =
+        |bound: &BoundHttp| format!("{}{}", bound.origin(), node.settings.server.endpoint.path);
     let client_url = clients.as_ref().map(endpoint);
     let console = Console::new(
         node.fleet.clone(),
@@ -245,7 +246,7 @@ fn operator_calls(settings: &Settings, edge: Option<&EdgeService>) -> OperatorCa
     };
     Ok(OperatorEdge::new(
         Router::new().fallback(answer),
-        &server.path,
+        &server.endpoint.path,
     ))
 }
 
@@ -286,7 +287,11 @@ fn hint_for(settings: &Settings, clients: Option<&BoundHttp>) -> String {
     let plain = settings.server.tls.certificate.is_none();
     let clients = clients.filter(|_| plain && is_demo(settings));
     clients.map_or_else(String::new, |bound| {
-        hint(bound.address(), &settings.server.path, settings.auth.mode)
+        hint(
+            bound.address(),
+            &settings.server.endpoint.path,
+            settings.auth.mode,
+        )
     })
 }
 

@@ -191,7 +191,7 @@ async fn server(
         let remote = remote.map_err(|error| Failure::usage(format!("{error:#}")))?;
         return Ok((Arc::new(remote), None));
     }
-    let path = settings.server.path.clone();
+    let path = settings.server.endpoint.path.clone();
     let node = Node::build(settings, id, None, None, &Starting::default(), handler).await?;
     // No authentication, because the owner of the standard streams owns this process.
     let edge = node.edge(Arc::new(NoAuthentication));

@@ -212,8 +212,8 @@ mod tests {
         assert_eq!(settings.shutdown.calls.get(), Duration::from_millis(1_500));
         let pool = &settings.pools["weather"];
         assert!(matches!(pool.backend, Backend::Handler));
-        assert_eq!((pool.concurrency, pool.queue), (8, 3));
-        assert_eq!(pool.queue_age.get(), Duration::from_secs(4));
+        assert_eq!((pool.limits.concurrency, pool.limits.queue), (8, 3));
+        assert_eq!(pool.limits.queue_age.get(), Duration::from_secs(4));
         assert_eq!(program.handler.unwrap().pool, "weather");
         assert_eq!(program.name, "acme");
     }
@@ -223,7 +223,7 @@ mod tests {
         let (program, settings) = settings(crate::server(Nothing).name("Acme Tools__v2"));
         let pool = &settings.pools["acme_tools_v2"];
         let usual = config::Pool::default();
-        assert_eq!(pool.concurrency, usual.concurrency);
+        assert_eq!(pool.limits.concurrency, usual.limits.concurrency);
         assert_eq!(program.handler.unwrap().pool, "acme_tools_v2");
         assert_eq!(pool_name("a.b-c"), "a_b-c");
         assert_eq!(pool_name("-_a_-"), "a_-");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Call, CallFailure, CallId, CallOutcome, Caller, ForwardedHeaders, LogFilter, MayStart,
+    Call, CallFailure, CallId, CallOutcome, Caller, ForwardedHeaders, LogFilter, MayStart, Period,
     PoolCatalog, Principal, Repeat, ResourceUpdated, RunningCall, Worker as _, WorkerId,
 };
 use shoal_protocol::{Method, RawJson, Revision, RpcError};
@@ -129,7 +129,7 @@ async fn the_queue_and_the_backend_are_counted() {
     let config = PoolConfig {
         concurrency: 1,
         queue: 1,
-        queue_age: Duration::from_secs(60),
+        queue_age: Period::seconds(60),
         ..PoolConfig::new("math")
     };
     let worker = WorkerRuntime::start(WorkerId::new("w"), config, Arc::clone(&gate) as _).await;

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use shoal_dispatch::{Config, PoolConfig, ToolRules};
-use shoal_ports::{Announcement, CallFailure, CatalogSettings, Dispatcher as _, WorkerId};
+use shoal_ports::{Announcement, CallFailure, CatalogSettings, Dispatcher as _, Period, WorkerId};
 use shoal_protocol::{Method, Revision};
 
 use crate::fake_worker::FakeWorker;
@@ -51,7 +51,7 @@ async fn other_rules_hold_at_once_and_listeners_are_told() {
     let told = facts.borrow().versions;
     assert!(told[0] != before[0] && told[1..] == before[1..]);
     let silent = PoolConfig {
-        hold: Some(std::time::Duration::from_secs(1)),
+        hold: Some(Period::seconds(1)),
         ..hiding()
     };
     configure(&setting, Some(silent));

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use shoal_dispatch::{Config, PoolConfig};
-use shoal_ports::{CallFailure, Dispatcher as _, WorkerId, WorkerSet as _};
+use shoal_ports::{CallFailure, Dispatcher as _, Period, WorkerId, WorkerSet as _};
 use shoal_protocol::{Method, Revision};
 
 use crate::fake_worker::FakeWorker;
@@ -51,7 +51,7 @@ async fn a_pool_that_stays_away_is_dropped_and_the_change_told() {
         pools: [(
             "a".to_owned(),
             PoolConfig {
-                linger: Duration::from_secs(5),
+                linger: Period::seconds(5),
                 ..PoolConfig::default()
             },
         )]

@@ -14,7 +14,7 @@ const LINGER: Duration = Duration::from_secs(60);
 
 fn vacant() -> PoolConfig {
     PoolConfig {
-        linger: LINGER,
+        linger: LINGER.into(),
         scale_to_zero: Some(ScaleToZero::default()),
         ..PoolConfig::default()
     }

@@ -30,23 +30,22 @@ use crate::transport::{ClientTransport, Mount, is_at};
 use crate::visit::Visit;
 use crate::{media, sse};
 
+/// Where a client opens its stream, and where it posts its messages.
+pub const HTTP_SSE_PATHS: [&str; 2] = ["/sse", "/messages"];
+
 const SESSION_PARAMETER: &str = "sessionId";
 
 pub(crate) struct HttpSse;
 
 impl ClientTransport for HttpSse {
     fn mount(edge: &EdgeState, head: &Parts) -> Option<Mount> {
-        match edge.config.http_sse.as_ref()? {
-            paths if is_at(head, &paths.stream) => Some(Mount {
-                route: edge.routes.sse_stream,
-                allow: "GET, OPTIONS",
-            }),
-            paths if is_at(head, &paths.messages) => Some(Mount {
-                route: edge.routes.sse_messages,
-                allow: "POST, OPTIONS",
-            }),
-            _ => None,
-        }
+        let [stream, messages] = HTTP_SSE_PATHS;
+        let (route, allow) = match edge.config.endpoint.http_sse {
+            true if is_at(head, stream) => (edge.routes.sse_stream, "GET, OPTIONS"),
+            true if is_at(head, messages) => (edge.routes.sse_messages, "POST, OPTIONS"),
+            _ => return None,
+        };
+        Some(Mount { route, allow })
     }
 
     async fn answer(visit: Visit<'_>, body: HttpBody) -> Result<Response, RefusedMessage> {
@@ -112,9 +111,9 @@ async fn deliver(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, 
 
 /// A relative URL works behind any scheme and host.
 fn endpoint(edge: &EdgeState, session: &SessionId) -> Bytes {
-    let paths = edge.config.http_sse.clone().unwrap_or_default();
-    let base = paths.public_base.trim_end_matches('/');
-    let url = format!("{base}{}?{SESSION_PARAMETER}={session}", paths.messages);
+    let base = edge.config.endpoint.public_base.trim_end_matches('/');
+    let [_, messages] = HTTP_SSE_PATHS;
+    let url = format!("{base}{messages}?{SESSION_PARAMETER}={session}");
     sse::endpoint(&url)
 }
 

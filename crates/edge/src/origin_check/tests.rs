@@ -1,15 +1,15 @@
 use axum::extract::Request;
 
 use super::OriginCheck;
-use crate::config::EdgeConfig;
+use crate::config::EndpointConfig;
 use crate::refusal::Refusal;
 
 fn origin_check(hosts: &[&str], origins: &[&str]) -> OriginCheck {
     let owned = |list: &[&str]| list.iter().map(|entry| (*entry).to_owned()).collect();
-    OriginCheck::new(&EdgeConfig {
+    OriginCheck::new(&EndpointConfig {
         allowed_hosts: owned(hosts),
         allowed_origins: owned(origins),
-        ..EdgeConfig::default()
+        ..EndpointConfig::default()
     })
 }
 

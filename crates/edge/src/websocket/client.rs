@@ -52,7 +52,7 @@ impl SocketClient {
         body: &mut Body,
         permit: &mut RequestPermit,
     ) -> Result<(), Refusal> {
-        let from = self.edge.config.trusted_proxies.address_of(&self.head);
+        let from = self.edge.trusted_proxies.address_of(&self.head);
         permit.places[0] = self.edge.quotas.arrive(from, visit.came).await?;
         visit.admit(body, permit).await
     }

@@ -52,7 +52,7 @@ pub(super) async fn serve(
     let limit = edge.config.limits.body_bytes;
     let bounds = MessageBounds {
         bytes: limit,
-        within: edge.config.body_timeout,
+        within: edge.config.endpoint.body_timeout.get(),
         budget: Arc::clone(&edge.budget),
         principal: client.principal.clone(),
     };
@@ -87,7 +87,7 @@ impl SocketConnection {
     async fn steps(&mut self) -> Result<Infallible, ConnectionEnd> {
         let config = &self.client.edge.config;
         let mut pings = interval(config.streams.keep_alive.get());
-        let mut late = Box::pin(sleep(config.body_timeout));
+        let mut late = Box::pin(sleep(config.endpoint.body_timeout.get()));
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         pings.reset();
         let mut sent_away: BoxFuture<'_, ()> = Box::pin(Arc::clone(&self.client).sent_away());

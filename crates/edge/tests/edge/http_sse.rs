@@ -16,7 +16,7 @@ async fn open(server: &Server) -> Events {
 #[tokio::test]
 async fn the_first_event_says_where_to_post() {
     let server = Server::with(|config| {
-        config.http_sse.as_mut().unwrap().public_base = "/tools/".into();
+        config.endpoint.public_base = "/tools/".into();
     })
     .await;
     let mut events = open(&server).await;

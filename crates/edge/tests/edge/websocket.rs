@@ -203,7 +203,7 @@ async fn a_message_of_any_length_arrives_whole() {
 
 #[tokio::test]
 async fn a_session_of_streamable_http_stays_there() {
-    let server = upgrading::start(|config| config.websocket = true).await;
+    let server = upgrading::start(|config| config.endpoint.websocket = true).await;
     let mut client = Client::connect(&server, &["mcp.resume", "mcp.session.live"]).await;
     let _standalone = server.gateway.stream().await;
     client

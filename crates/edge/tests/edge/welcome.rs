@@ -10,7 +10,7 @@ use crate::server::{Server, header, rpc};
 #[tokio::test]
 async fn a_preflight_is_answered_and_a_foreign_page_reads_why_it_is_refused() {
     let server = Server::with(|config| {
-        config.allowed_origins = vec!["https://app.example.com".into()];
+        config.endpoint.allowed_origins = vec!["https://app.example.com".into()];
     })
     .await;
     let ask = |origin: &'static str| {

@@ -33,19 +33,18 @@ pub(crate) fn pool_change(now: &Pool, next: &Pool) -> Option<PoolChange> {
     if now == next {
         return None;
     }
-    // The rejoin time is no setting of a pool, so both get the same value.
-    let limits = |pool: &Pool| pool.to_worker("", std::time::Duration::ZERO);
     Some(PoolChange {
-        offer: now.to_dispatch() != next.to_dispatch(),
-        limits: limits(now) != limits(next),
+        offer: now.offer != next.offer,
+        limits: now.limits != next.limits,
         backend: now.backend != next.backend || makes_other_tools(now, next),
     })
 }
 
 /// Whether the backend must make its tools again, because an OpenAPI backend makes only the chosen tools.
 fn makes_other_tools(now: &Pool, next: &Pool) -> bool {
-    let chosen = |pool: &Pool| (pool.tools.allow.clone(), pool.tools.deny.clone());
-    matches!(next.backend, Backend::OpenApi(_)) && chosen(now) != chosen(next)
+    let (before, after) = (&now.offer.tools, &next.offer.tools);
+    let same = before.allow == after.allow && before.deny == after.deny;
+    matches!(next.backend, Backend::OpenApi(_)) && !same
 }
 
 pub(crate) fn changed_pools<'a>(

@@ -11,6 +11,7 @@ use toml::{Table, Value};
 
 use super::finding::Finding;
 use super::layers::Source;
+use super::parse::parse;
 use super::{Backend, LONGEST_FILE, Loaded, Pool, Role, Settings, rules};
 
 /// The settings of `backend.http` that the file may contain.
@@ -114,10 +115,7 @@ pub(crate) fn understand(name: &str, table: Value) -> Result<Pool, String> {
             "backend.http.{other} cannot be set in this file, which allows only backend.http.url and backend.http.headers_file"
         ));
     }
-    let pool: Pool = serde_path_to_error::deserialize(table).map_err(|error| {
-        let path = error.path().to_string();
-        format!("{path}: {}", error.inner().message())
-    })?;
+    let pool: Pool = parse(&table).map_err(|error| format!("{}: {}", error.path, error.reason))?;
     // With another backend, a user who may change the file could start programs here.
     if !matches!(pool.backend, Backend::Http(_)) {
         return Err("backend: this file may contain only servers behind URLs (http)".to_owned());
@@ -265,7 +263,7 @@ mod tests {
         let names: Vec<&str> = settings.pools.keys().map(String::as_str).collect();
         assert_eq!(names, ["good", "own"]);
         assert!(matches!(settings.pools["own"].backend, Backend::Demo));
-        assert_eq!(settings.pools["good"].prefix, "good_");
+        assert_eq!(settings.pools["good"].offer.prefix, "good_");
         let left_out: Vec<String> = left_out.unwrap().iter().map(ToString::to_string).collect();
         let told = left_out.join("\n");
         for word in [

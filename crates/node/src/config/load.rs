@@ -12,6 +12,7 @@ use super::dropped::Dropped;
 use super::error::{Error, Findings};
 use super::finding::Finding;
 use super::layers::{Layers, Source};
+use super::parse::{Unreadable, parse};
 use super::setting_path::SettingPath;
 use super::variable::variable_name;
 use super::{
@@ -143,12 +144,12 @@ pub(super) fn understand(schema: &Schema, layers: &Layers) -> (Option<Settings>,
     }
     // Deserializing finds errors that the schema cannot express, one in each attempt.
     for _ in 0..MOST_UNREADABLE {
-        let error = match serde_path_to_error::deserialize(tree.clone()) {
+        let Unreadable { path, reason } = match parse(&tree) {
             Ok(settings) => return (Some(settings), found),
             Err(error) => error,
         };
-        let path = dropped.before(&SettingPath::of_error(error.path()));
-        let problem = unreadable(layers, &path, error.inner().message());
+        let path = dropped.before(&path);
+        let problem = unreadable(layers, &path, &reason);
         let drop = deviations::droppable(schema, &path);
         // If a wrong item was removed from this list, the list's error may only follow from that.
         if !dropped.took_from(&path) {

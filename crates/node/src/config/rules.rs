@@ -133,7 +133,7 @@ fn quotas(settings: &Settings, broken: &mut Broken) {
     if let (true, Err(reason)) = (all_fit, QuotaConfig::check_all(all)) {
         broken.add("quotas", reason);
     }
-    if let Err(reason) = TrustedProxies::parse(&settings.server.trusted_proxies) {
+    if let Err(reason) = TrustedProxies::parse(&settings.server.endpoint.trusted_proxies) {
         broken.add("server.trusted_proxies", reason);
     }
 }

@@ -3,7 +3,7 @@ use std::net::SocketAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_auth::TokenHash;
-use shoal_edge::EdgeConfig;
+use shoal_edge::EndpointConfig;
 use shoal_ports::settings;
 
 use super::{Period, PortTls, SecretSource, listen_address};
@@ -22,24 +22,9 @@ settings! {
         #[schemars(with = "String", extend("format" = listen_address::FORMAT))]
         #[serde(deserialize_with = "listen_address::read")]
         pub admin: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8081)),
-        /// Path of the MCP endpoint.
-        pub path: String = "/mcp".to_owned(),
-        /// Also serves HTTP+SSE (2024-11-05) on `/sse` and `/messages`.
-        pub http_sse: bool = true,
-        /// Answers every POST with JSON, for clients that cannot read streams. Clients then get no progress, log
-        /// messages or questions.
-        pub json_response: bool = false,
-        /// Also serves WebSocket on the MCP path (draft SEP-1288).
-        pub websocket: bool = false,
-        /// Path prefix that your proxy strips. Shoal adds it to the URL that HTTP+SSE clients get.
-        pub public_base: String = String::new(),
-        /// Accepted `Host` names; `"*"` allows any. Loopback names always pass. Without this list, all names pass if
-        /// `listen` is beyond loopback.
-        pub allowed_hosts: Vec<String> = Vec::new(),
-        /// Origins of web pages that may call; `"*"` allows any. Requests without `Origin` pass.
-        pub allowed_origins: Vec<String> = Vec::new(),
-        /// Proxies (addresses, networks) whose `X-Forwarded-For` Shoal trusts for address quotas and the audit trail.
-        pub trusted_proxies: Vec<String> = Vec::new(),
+        /// The MCP endpoint.
+        #[serde(flatten)]
+        pub endpoint: EndpointConfig = EndpointConfig::default(),
         /// Accepted `Host` names of operators, besides loopback names; `"*"` allows any. If `admin` is not on loopback,
         /// IP addresses pass too.
         pub admin_hosts: Vec<String> = Vec::new(),
@@ -56,8 +41,6 @@ settings! {
         /// How long an HTTP/1.1 connection may be idle. Set it above your load balancer's idle timeout, or requests are
         /// lost.
         pub idle_timeout: Period = Period::seconds(620),
-        /// Time limit for a request's body.
-        pub body_timeout: Period = EdgeConfig::default().body_timeout.into(),
         /// How long clients may leave data unread before Shoal closes the connection (HTTP/2: the stream).
         pub write_timeout: Period = Period::seconds(30),
         /// TLS for clients ([TLS](tls.md)). With `certificate` and `key`, the port serves only TLS.

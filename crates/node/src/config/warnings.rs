@@ -30,7 +30,7 @@ type WarningRule = fn(&Settings) -> Option<String>;
 
 /// With open origins, any page in a caller's browser could act as the caller.
 fn any_origin(settings: &Settings) -> Option<String> {
-    let origins = &settings.server.allowed_origins;
+    let origins = &settings.server.endpoint.allowed_origins;
     origins.iter().any(|origin| origin == "*").then(|| {
         "ANY WEB PAGE that a user opens may call the server from the user's browser: list the origins of your pages instead \
          of \"*\""
@@ -41,7 +41,7 @@ fn any_origin(settings: &Settings) -> Option<String> {
 /// On loopback, the host check is the protection against DNS rebinding.
 fn any_host(settings: &Settings) -> Option<String> {
     let server = &settings.server;
-    let any = server.allowed_hosts.iter().any(|host| host == "*");
+    let any = server.endpoint.allowed_hosts.iter().any(|host| host == "*");
     (any && server.listen.ip().is_loopback()).then(|| rebound("clients"))
 }
 
@@ -143,7 +143,9 @@ fn unshared_places(settings: &Settings) -> Option<String> {
         AuthMode::Tokens => settings.auth.tokens.len() > 1 || settings.auth.tokens_file.is_some(),
         AuthMode::OAuth => true,
     };
-    let unshared = |pool: &Pool| pool.concurrency_per_principal == 0 && pool.concurrency > 1;
+    let unshared = |Pool { limits, .. }: &Pool| {
+        limits.concurrency_per_principal == 0 && limits.concurrency > 1
+    };
     let pools = settings.pools.iter().filter(|(_, pool)| unshared(pool));
     let pools: Vec<&str> = pools.map(|(name, _)| name.as_str()).collect();
     (several && !pools.is_empty()).then(|| {

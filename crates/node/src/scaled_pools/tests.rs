@@ -14,7 +14,7 @@ use tracing::subscriber::set_default;
 use tracing::{Event, Level, Metadata, Subscriber};
 
 use super::{ASK_AGAIN, LARGEST, REMEMBERED, ScaledPools};
-use crate::config::{Backend, Pool, Settings};
+use crate::config::Settings;
 
 #[derive(Clone, Default)]
 struct Warnings(Arc<AtomicUsize>);
@@ -53,11 +53,10 @@ fn memory() -> Arc<dyn Membership> {
 }
 
 fn scaled() -> PoolConfig {
-    let pool = Pool {
+    PoolConfig {
         scale_to_zero: Some(ScaleToZero::default()),
-        ..Pool::of(Backend::Demo)
-    };
-    pool.to_dispatch()
+        ..PoolConfig::default()
+    }
 }
 
 fn dispatch() -> Dispatch {

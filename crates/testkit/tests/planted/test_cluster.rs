@@ -192,7 +192,7 @@ async fn edge(store: &Store, dispatch: &Dispatch, links: Links) -> (Members, Str
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let config = EdgeConfig::for_address(address);
-    let url = format!("http://{address}{}", config.path);
+    let url = format!("http://{address}{}", config.endpoint.path);
     let edge = Edge {
         gateway: Arc::new(routed),
         dispatcher: Arc::new(dispatch.clone()),

@@ -1,52 +1,58 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_ports::settings;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shoal_ports::{Period, settings};
 
 settings! {
-    /// Limits of a [`WorkerRuntime`](crate::WorkerRuntime).
-    #[derive(Clone, Debug, PartialEq, Eq)]
+    /// Settings of a [`WorkerRuntime`](crate::WorkerRuntime): the worker's part of `[pools.<name>]`.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default)]
     pub struct PoolConfig {
         /// The worker's pool.
+        #[serde(skip)]
         pub pool: Arc<str> = Arc::default(),
-        /// Maximum concurrent calls.
+        /// Maximum concurrent calls of each worker.
         pub concurrency: usize = 128,
-        /// Maximum concurrent calls of each principal; 0 is unlimited.
+        /// Maximum concurrent calls of one principal at each worker; 0 is unlimited.
         pub concurrency_per_principal: usize = 0,
-        /// Maximum calls that wait to run, or to begin in the backend. The worker refuses further calls.
+        /// Maximum calls that wait at each worker. Principals take turns. If the queue is full, Shoal refuses the
+        /// newest call of the principal with the most waiting calls.
         pub queue: usize = 1024,
-        /// Maximum calls that wait for clients' answers. They do not count for `concurrency`. The worker
-        /// refuses the questions of further calls.
+        /// Maximum calls that wait for clients' answers, at each worker. Stdio
+        /// [processes](stdio-servers.md#how-many-processes) limit them too.
         pub asking: usize = 1024,
-        /// Maximum calls of each principal that wait for clients' answers.
+        /// For each principal: maximum calls that wait for clients' answers.
         pub asking_per_principal: usize = 256,
-        /// Maximum time in the queue. Then the worker drops the call, because its client has probably given up. The
-        /// worker refuses at once a call whose expected wait is above three quarters of this time.
-        pub queue_age: Duration = Duration::from_secs(5),
-        /// How long the worker keeps a finished call's events for readers.
-        pub result_retention: Duration = Duration::from_secs(60),
-        /// Maximum finished calls kept.
-        pub retained_results: usize = 10_000,
-        /// Maximum bytes of finished calls kept.
-        pub retained_bytes: usize = 64 * 1024 * 1024,
-        /// How long the worker remembers a journaled call's id, so that the call does not run twice; at least
-        /// ten times `result_retention`.
-        pub call_memory: Duration = Duration::from_secs(60 * 60),
-        /// Maximum ids of journaled and refused calls that the worker remembers.
-        ///
-        /// The worker refuses a journaled call bound to it before the oldest remembered id. This limits the
-        /// time from binding to start: with 1000 journaled calls a second, 100 000 ids allow 100 seconds.
+        /// How long a call may wait in the queue, or for a server that is away. A call that waits for
+        /// a free stdio process waits until its deadline instead. If a call would probably wait too long in the queue,
+        /// Shoal refuses it at once.
+        pub queue_age: Period = Period::seconds(5),
+        /// How long a tool may continue after Shoal told it to stop.
+        pub cancel_grace: Period = Period::seconds(5),
+        /// How long workers remember the ids of journaled calls, so that no call runs twice.
+        // At least ten times `result_retention`.
+        pub call_memory: Period = Period::seconds(60 * 60),
+        /// Maximum remembered ids of a worker.
+        // The worker refuses a journaled call bound to it before the oldest remembered id. This limits the time from
+        // binding to start: with 1000 journaled calls a second, 100 000 ids allow 100 seconds.
         pub remembered_calls: usize = 100_000,
-        /// How long the worker waits for a call that it told to stop, before it drops the call.
-        pub cancel_grace: Duration = Duration::from_secs(5),
+        /// How long a worker keeps a journaled call's result, in case the session moves.
+        pub result_retention: Period = Period::seconds(60),
+        /// Maximum kept results of a worker.
+        pub retained_results: usize = 10_000,
+        /// Maximum bytes of a worker's kept results.
+        pub retained_bytes: usize = 64 * 1024 * 1024,
         /// How long a call without a session runs without a reader. Set it longer than an edge needs to reconnect over
         /// another link.
+        #[serde(skip)]
         pub deserted_after: Duration = Duration::from_secs(10),
     }
 }
 
 impl PoolConfig {
-    /// Creates a pool's default limits.
+    /// Creates a pool's default settings.
     pub fn new(pool: impl Into<Arc<str>>) -> Self {
         Self {
             pool: pool.into(),

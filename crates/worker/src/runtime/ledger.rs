@@ -37,7 +37,7 @@ struct LedgerLimits {
 impl LedgerLimits {
     fn of(config: &PoolConfig) -> Self {
         Self {
-            retention: config.result_retention,
+            retention: config.result_retention.get(),
             deserted_after: config.deserted_after,
             most_calls: config.retained_results,
             most_bytes: config.retained_bytes,

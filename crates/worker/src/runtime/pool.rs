@@ -99,9 +99,9 @@ impl Pool {
             admission,
             name: Arc::clone(&config.pool),
             backend,
-            grace: config.cancel_grace,
+            grace: config.cancel_grace.get(),
             long_turns: LongTurns::default(),
-            queue_age: config.queue_age,
+            queue_age: config.queue_age.get(),
             asked: TaskTracker::new(),
             killed: CancellationToken::new(),
             state: Mutex::new(PoolState {

@@ -97,7 +97,7 @@ impl WorkerRuntime {
 }
 
 async fn stop(form: &Arc<Form>) {
-    let patience = form.config.cancel_grace + STOP;
+    let patience = form.config.cancel_grace.get() + STOP;
     if timeout(patience, form.over.cancelled()).await.is_err() {
         form.pool.kill();
     }

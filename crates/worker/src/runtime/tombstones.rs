@@ -44,7 +44,7 @@ struct Tombstone {
 }
 
 fn retention(config: &PoolConfig) -> Duration {
-    config.call_memory.max(config.result_retention * RETENTIONS)
+    (config.call_memory.get()).max(config.result_retention.get() * RETENTIONS)
 }
 
 impl Tombstones {

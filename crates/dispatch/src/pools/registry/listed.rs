@@ -130,7 +130,7 @@ impl Registry {
             let is_dropped = settings.is_dropped(name);
             let may_be_vacant = settings.scale_to_zero(name).is_some();
             let settings = settings.of(name);
-            let linger = settings.linger;
+            let linger = settings.linger.get();
             let catalogs = announced.get(name).map_or(&[][..], Vec::as_slice);
             listed.versions.update(catalogs, linger, now);
             let vacant = !announced.contains_key(name);
@@ -166,7 +166,7 @@ impl Registry {
         listed
             .vacant_since
             .is_some()
-            .then(|| self.settings.of(pool).linger)
+            .then(|| self.settings.of(pool).linger.get())
     }
 }
 

@@ -275,7 +275,7 @@ pub(super) async fn limits(rows: &mut Rows) {
 
     let server = Server::with(|config| {
         config.limits.body_bytes = 64;
-        config.body_timeout = Duration::from_millis(50);
+        config.endpoint.body_timeout = Duration::from_millis(50).into();
     })
     .await;
     rows.check("body over the limit", server.post("x".repeat(65)))

@@ -4,7 +4,7 @@ use crate::raw;
 use crate::server::Server;
 
 pub(super) async fn ambiguous(rows: &mut Rows) {
-    let server = Server::with(|config| config.allowed_hosts.push("*".to_owned())).await;
+    let server = Server::with(|config| config.endpoint.allowed_hosts.push("*".to_owned())).await;
     let send = async |lines: &str| raw::send(server.address, &raw::post(lines), &ping()).await;
     let host = "Host: localhost\r\n";
 

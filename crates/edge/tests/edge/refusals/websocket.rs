@@ -8,7 +8,7 @@ pub(super) async fn handshakes(rows: &mut Rows) {
     let off = Server::start().await;
     rows.check("WebSocket where it is off", handshake(&off, "mcp"))
         .await;
-    let server = Server::with(|config| config.websocket = true).await;
+    let server = Server::with(|config| config.endpoint.websocket = true).await;
     let offer = |protocols: &str| handshake(&server, protocols);
     let version = asking(&server, "mcp").header("sec-websocket-version", "8");
     rows.check("WebSocket of another version", version).await;

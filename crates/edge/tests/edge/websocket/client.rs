@@ -21,7 +21,7 @@ pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initial
 
 pub(crate) async fn server(set: impl FnOnce(&mut EdgeConfig)) -> Server {
     upgrading::start(|config| {
-        config.websocket = true;
+        config.endpoint.websocket = true;
         set(config);
     })
     .await

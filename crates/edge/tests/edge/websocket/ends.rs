@@ -47,7 +47,7 @@ async fn a_drained_client_with_ids_is_sent_away_at_once() {
 async fn a_client_whose_token_is_over_is_told_so() {
     for why in [AuthError::Invalid, AuthError::Token(TokenFault::Expired)] {
         let tokens = Arc::new(Watching::default());
-        let server = start_with(tokens.clone(), |config| config.websocket = true).await;
+        let server = start_with(tokens.clone(), |config| config.endpoint.websocket = true).await;
         let mut client = Client::opened(&server, &["mcp", "mcp.auth.secret"]).await;
         tokens.end(why);
         let (code, reason) = timeout(SOON, client.closed()).await.unwrap();
@@ -59,7 +59,7 @@ async fn a_client_whose_token_is_over_is_told_so() {
 #[tokio::test]
 async fn what_is_granted_later_counts_for_the_next_message() {
     let tokens = Arc::new(Watching::default());
-    let server = start_with(tokens.clone(), |config| config.websocket = true).await;
+    let server = start_with(tokens.clone(), |config| config.endpoint.websocket = true).await;
     let mut client = Client::opened(&server, &["mcp", "mcp.auth.secret"]).await;
     let call = r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"echo"}}"#;
     let calls = || server.gateway.delivered.lock().len();
@@ -222,7 +222,8 @@ async fn answers_to_pings_that_nobody_reads_do_not_pile_up() {
 
 #[tokio::test]
 async fn who_opens_no_session_is_sent_away() {
-    let server = server(|config| config.body_timeout = Duration::from_millis(100)).await;
+    let server =
+        server(|config| config.endpoint.body_timeout = Duration::from_millis(100).into()).await;
     let mut client = Client::connect(&server, &["mcp"]).await;
     let (code, reason) = client.closed().await;
     assert_eq!(code, CloseCode::Policy);

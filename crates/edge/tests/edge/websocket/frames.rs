@@ -110,7 +110,7 @@ async fn a_large_message_that_does_not_end_is_given_up_and_one_without_room_sent
     let server = server(|config| {
         config.limits.body_bytes = 256 << 10;
         config.limits.bodies_in_flight_bytes = 256 << 10;
-        config.body_timeout = Duration::from_secs(2);
+        config.endpoint.body_timeout = Duration::from_secs(2).into();
         config.body_wait = Duration::from_millis(200);
     })
     .await;

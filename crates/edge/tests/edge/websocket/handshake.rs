@@ -123,6 +123,7 @@ async fn another_version_is_told_which_there_is() {
 async fn pages_of_other_origins_may_not_connect() {
     let server = server(|config| {
         config
+            .endpoint
             .allowed_origins
             .push("https://app.example.com".into())
     })
@@ -140,7 +141,8 @@ async fn pages_of_other_origins_may_not_connect() {
 #[tokio::test]
 async fn a_token_comes_in_a_header_or_among_the_subprotocols() {
     let tokens = StaticTokens::new([(TokenHash::of("secret"), Principal::new("alice"))]);
-    let server = upgrading::start_with(Arc::new(tokens), |config| config.websocket = true).await;
+    let server =
+        upgrading::start_with(Arc::new(tokens), |config| config.endpoint.websocket = true).await;
     let missing = Client::connect_with(&server, &["mcp"], &[]).await;
     assert_eq!(missing.err().unwrap().0, StatusCode::UNAUTHORIZED);
     let wrong = Client::connect_with(&server, &["mcp", "mcp.auth.guess"], &[]).await;

@@ -27,7 +27,7 @@ async fn one_principal_cannot_have_every_connection() {
     let token = |name: &str| (TokenHash::of(name), Principal::new(name));
     let tokens = Arc::new(StaticTokens::new([token("alice"), token("bob")]));
     let server = upgrading::start_with(tokens, |config| {
-        config.websocket = true;
+        config.endpoint.websocket = true;
         config.limits.streams_per_principal = 1;
     })
     .await;

@@ -25,7 +25,7 @@ pub(super) fn pool(name: &str, pool: &Pool, broken: &mut Broken) {
     let mut wrong = |member: &str, reason: String| {
         broken.add(path.member(member), reason);
     };
-    if pool.concurrency == 0 {
+    if pool.limits.concurrency == 0 {
         wrong("concurrency", "must be at least 1".to_owned());
     }
     prefix(pool, &mut wrong);
@@ -57,13 +57,13 @@ fn is_fit(part: &str) -> bool {
 }
 
 fn prefix(pool: &Pool, wrong: &mut impl FnMut(&str, String)) {
-    if pool.prefix.len() > LONGEST_PREFIX {
+    if pool.offer.prefix.len() > LONGEST_PREFIX {
         wrong(
             "prefix",
             format!("a prefix has at most {LONGEST_PREFIX} characters"),
         );
     }
-    if !is_fit(&pool.prefix) {
+    if !is_fit(&pool.offer.prefix) {
         let reason =
             "a prefix is made of letters, digits, - _ . and /, as clients take them in names";
         wrong("prefix", reason.to_owned());
@@ -72,8 +72,8 @@ fn prefix(pool: &Pool, wrong: &mut impl FnMut(&str, String)) {
 
 fn renamed(pool: &Pool, wrong: &mut impl FnMut(&str, String)) {
     let renamed: [(&str, &BTreeMap<String, String>); 2] = [
-        ("tools.rename", &pool.tools.rename),
-        ("prompts.rename", &pool.prompts.rename),
+        ("tools.rename", &pool.offer.tools.rename),
+        ("prompts.rename", &pool.offer.prompts.rename),
     ];
     for (member, renamed) in renamed {
         for (at, (own, to)) in renamed.iter().enumerate() {
@@ -83,7 +83,7 @@ fn renamed(pool: &Pool, wrong: &mut impl FnMut(&str, String)) {
                 );
                 wrong(member, reason);
             }
-            if pool.prefix.len() + to.len() > LONGEST_NAME {
+            if pool.offer.prefix.len() + to.len() > LONGEST_NAME {
                 let reason = format!(
                     "what {own:?} is called is longer than {LONGEST_NAME} characters, with the prefix"
                 );
@@ -99,7 +99,7 @@ fn renamed(pool: &Pool, wrong: &mut impl FnMut(&str, String)) {
 }
 
 fn patterns(pool: &Pool, wrong: &mut impl FnMut(&str, String)) {
-    let (tools, prompts) = (&pool.tools, &pool.prompts);
+    let (tools, prompts) = (&pool.offer.tools, &pool.offer.prompts);
     for (member, named) in [
         ("tools.rename", tools.rename.keys().collect::<Vec<_>>()),
         ("tools.describe", tools.describe.keys().collect()),

@@ -1,9 +1,9 @@
-use shoal_edge::HttpSsePaths;
+use shoal_edge::HTTP_SSE_PATHS;
 
 use super::{Broken, Role, Settings};
 
 pub(super) fn path(settings: &Settings, broken: &mut Broken) {
-    let path = settings.server.path.as_str();
+    let path = settings.server.endpoint.path.as_str();
     let plain = path
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte));
@@ -19,8 +19,9 @@ pub(super) fn path(settings: &Settings, broken: &mut Broken) {
 }
 
 pub(super) fn own_paths(settings: &Settings, broken: &mut Broken) {
-    let (path, fixed) = (&settings.server.path, HttpSsePaths::default());
-    if !settings.server.http_sse || (*path != fixed.stream && *path != fixed.messages) {
+    let endpoint = &settings.server.endpoint;
+    let path = endpoint.path.as_str();
+    if !endpoint.http_sse || !HTTP_SSE_PATHS.contains(&path) {
         return;
     }
     broken.add(
@@ -51,7 +52,7 @@ pub(super) fn addresses(settings: &Settings, broken: &mut Broken) {
 pub(super) fn names(settings: &Settings, broken: &mut Broken) {
     let server = &settings.server;
     let hosts = [
-        ("server.allowed_hosts", &server.allowed_hosts),
+        ("server.allowed_hosts", &server.endpoint.allowed_hosts),
         ("server.admin_hosts", &server.admin_hosts),
     ];
     for (setting, names) in hosts {
@@ -67,7 +68,7 @@ pub(super) fn names(settings: &Settings, broken: &mut Broken) {
             }
         }
     }
-    for text in &server.allowed_origins {
+    for text in &server.endpoint.allowed_origins {
         let host = text.split_once("://").map(|(_, host)| host);
         if is_pattern(text) {
             broken.add("server.allowed_origins", no_pattern(text));

@@ -21,7 +21,7 @@ fn what_a_program_sets_lies_below_all_that_is_said_of_it() {
         .settings();
     let pool = &settings.pools["weather"];
     assert!(matches!(pool.backend, Backend::Handler));
-    assert_eq!((pool.concurrency, pool.queue), (16, 9));
+    assert_eq!((pool.limits.concurrency, pool.limits.queue), (16, 9));
     assert_eq!(settings.shutdown.calls.get(), Duration::from_secs(120));
     assert_eq!(settings.pools.len(), 2);
     let refusal = program().program("pools.weather.queue", "many").refusal();
@@ -54,7 +54,7 @@ fn later_sources_win_setting_by_setting() {
     let settings = operator.settings();
     assert_eq!(settings.server.listen.port(), 3, "flag");
     assert_eq!(settings.server.admin.port(), 5, "variable");
-    assert_eq!(settings.server.path, "/file", "file");
+    assert_eq!(settings.server.endpoint.path, "/file", "file");
     assert_eq!(
         settings.server.header_timeout,
         Period::seconds(75),
@@ -85,11 +85,11 @@ fn variables_are_toml_or_text() {
         .variable("SHOAL_POOLS__FILES__PREFIX", "2026-07-28")
         .settings();
     assert_eq!(settings.limits.nesting, 7);
-    assert!(!settings.server.http_sse);
-    assert_eq!(settings.server.allowed_hosts, ["a", "b"]);
+    assert!(!settings.server.endpoint.http_sse);
+    assert_eq!(settings.server.endpoint.allowed_hosts, ["a", "b"]);
     assert_eq!(settings.server.listen.to_string(), "127.0.0.1:8123");
     assert_eq!(settings.calls.timeout, Period::seconds(5400));
-    assert_eq!(settings.pools["files"].prefix, "2026-07-28");
+    assert_eq!(settings.pools["files"].offer.prefix, "2026-07-28");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_backend_is_replaced_by_one_of_another_kind() {
         .variable("SHOAL_POOLS__A__BACKEND", "conformance")
         .settings();
     assert!(matches!(settings.pools["a"].backend, Backend::Conformance));
-    assert_eq!(settings.pools["a"].concurrency, 3);
+    assert_eq!(settings.pools["a"].limits.concurrency, 3);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn flags_add_pools_to_the_configured_ones() {
         (&openapi.tags, &openapi.paths),
         (&vec!["pets".to_owned()], &vec!["/pets*".to_owned()])
     );
-    assert_eq!(settings.pools["openapi"].tools.allow, ["get*"]);
+    assert_eq!(settings.pools["openapi"].offer.tools.allow, ["get*"]);
     assert_eq!(openapi.bases().unwrap(), [Some("http://a/v1")]);
     let Backend::Stdio(stdio) = &settings.pools["stdio"].backend else {
         panic!("{settings:?}");

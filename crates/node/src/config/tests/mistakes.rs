@@ -232,6 +232,14 @@ const IN_FILE: &[Mistake] = &[
         &[":3:10: server.operators[0].sha256: a text is not 64"],
     ),
     (
+        "[pools.a]\nbackend = 'demo'\nqueue_age = 'soon'\nlinger = 'soon'\nscale_to_zero = { wait = 'late' }\n",
+        &[
+            ":3:13: pools.a.queue_age: \"soon\" is not a time with its unit",
+            ":4:10: pools.a.linger: \"soon\" is not a time with its unit",
+            ":5:26: pools.a.scale_to_zero.wait: \"late\" is not a time with its unit",
+        ],
+    ),
+    (
         "[pools.a.backend.http]\nurl = 'http://h/mcp'\nheaders = { Authorization = 7357 }\n",
         &["Authorization: a value stands where text is needed"],
     ),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use shoal_ports::{Call, CallFailure, CallOutcome, LedgerNumber, WorkerId};
+use shoal_ports::{Call, CallFailure, CallOutcome, LedgerNumber, Period, WorkerId};
 use shoal_protocol::RawJson;
 use tokio::time::Instant;
 
@@ -55,10 +55,10 @@ struct History {
 impl History {
     fn new(retained: usize, remembered: usize, restarted: bool, numbered: bool) -> Self {
         let config = PoolConfig {
-            result_retention: Duration::from_secs(60),
+            result_retention: Period::seconds(60),
             retained_results: retained,
             remembered_calls: remembered,
-            call_memory: Duration::from_secs(600),
+            call_memory: Period::seconds(600),
             ..PoolConfig::new("p")
         };
         let calls: Vec<Call> = (0..CALLS).map(|_| call()).collect();

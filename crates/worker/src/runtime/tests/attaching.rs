@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use shoal_ports::{
-    Attach, Call, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Epoch, MayStart,
+    Attach, Call, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Epoch, MayStart, Period,
     SessionId, Worker,
 };
 use shoal_protocol::{Method, Outcome, RawJson};
@@ -203,7 +203,7 @@ async fn unknown_call_has_an_unknown_outcome() {
 #[tokio::test(start_paused = true)]
 async fn finished_call_is_forgotten_after_the_retention() {
     let config = PoolConfig {
-        result_retention: Duration::from_secs(10),
+        result_retention: Period::seconds(10),
         ..small()
     };
     let worker = Script::quick().worker(config).await;
@@ -249,7 +249,7 @@ async fn oldest_finished_calls_make_room() {
 async fn journaled_call_does_not_run_again_when_its_result_is_gone() {
     let script = Script::quick();
     let config = small();
-    let retention = config.result_retention;
+    let retention = config.result_retention.get();
     let worker = script.worker(config).await;
     let call = call();
     outcome(&mut worker.start(call.clone(), None).await.unwrap()).await;

@@ -72,7 +72,7 @@ async fn tool_that_does_not_stop_is_dropped_after_the_grace() {
     ));
     assert_eq!(worker.load().running, 1, "the tool has its grace");
     until(|| dropped.load(Ordering::SeqCst)).await;
-    assert!(cancelled.elapsed() >= PoolConfig::new("pool").cancel_grace);
+    assert!(cancelled.elapsed() >= PoolConfig::new("pool").cancel_grace.get());
     until(|| worker.load().running == 0).await;
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Attach, Call, CallEventKind, CallFailure, CallOutcome, ResourceUpdated, RunningCall, Worker,
-    WorkerHere, WorkerId,
+    Attach, Call, CallEventKind, CallFailure, CallOutcome, Period, ResourceUpdated, RunningCall,
+    Worker, WorkerHere, WorkerId,
 };
 use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::{Semaphore, broadcast, watch};
@@ -66,7 +66,7 @@ async fn repeatable_call_that_does_not_wait_ends_at_once_and_is_not_kept() {
 async fn journaled_call_that_does_not_wait_ends_at_once_and_is_kept() {
     let script = Script::quick();
     let config = small();
-    let retention = config.result_retention;
+    let retention = config.result_retention.get();
     let worker = script.worker(config).await;
     let call = call();
     let running = worker.start_now(call.clone(), None).unwrap();
@@ -130,7 +130,7 @@ async fn call_that_says_something_and_ends_is_read_and_kept() {
         done()
     });
     let config = small();
-    let retention = config.result_retention;
+    let retention = config.result_retention.get();
     let worker = script.worker(config).await;
     let call = repeatable();
     let mut running = worker.start_now(call.clone(), None).unwrap();
@@ -184,7 +184,7 @@ async fn call_has_its_first_turn_at_once_only_where_a_place_is_free() {
     let (script, permits) = waiting();
     let config = PoolConfig {
         queue: 1,
-        queue_age: Duration::from_secs(60),
+        queue_age: Period::seconds(60),
         ..small()
     };
     let worker = script.worker(config).await;
@@ -268,7 +268,7 @@ async fn every_call_of_many_at_once_has_its_own_end() {
     let config = PoolConfig {
         concurrency: 2,
         queue: (TASKS * CALLS) as usize,
-        queue_age: long,
+        queue_age: long.into(),
         ..PoolConfig::new("pool")
     };
     let backend = Arc::new(Echo {

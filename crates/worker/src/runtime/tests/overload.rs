@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use shoal_ports::{Call, CallFailure, CallOutcome, Retry, Worker};
+use shoal_ports::{Call, CallFailure, CallOutcome, Period, Retry, Worker};
 use tokio::time::Instant;
 
 use super::script::{Script, call, done, is_done, outcome, small, until};
@@ -44,7 +44,7 @@ async fn call_that_waits_too_long_is_shed() {
     let script = Script::obedient();
     let config = PoolConfig {
         queue: 1,
-        queue_age: Duration::from_secs(2),
+        queue_age: Period::seconds(2),
         ..small()
     };
     let worker = script.worker(config).await;
@@ -75,7 +75,7 @@ async fn call_that_would_wait_too_long_is_refused_at_once() {
     let config = PoolConfig {
         concurrency: 2,
         queue: 1000,
-        queue_age: 4 * second,
+        queue_age: (4 * second).into(),
         ..small()
     };
     let worker = script.worker(config).await;

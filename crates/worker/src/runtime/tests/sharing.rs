@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::json;
-use shoal_ports::{Call, CallFailure, CallOutcome, Repeat, RunningCall, Worker};
+use shoal_ports::{Call, CallFailure, CallOutcome, Period, Repeat, RunningCall, Worker};
 use shoal_protocol::RawJson;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -174,7 +174,7 @@ async fn those_who_wait_for_their_share_do_not_keep_others_from_idle_places() {
         concurrency: 3,
         concurrency_per_principal: 1,
         queue: 16,
-        queue_age: Duration::from_secs(60),
+        queue_age: Period::seconds(60),
         ..small()
     };
     let pool = Waiting::in_pool(config).await;

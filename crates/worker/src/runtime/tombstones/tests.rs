@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use shoal_ports::{CallFailure, CallId, LedgerNumber};
+use shoal_ports::{CallFailure, CallId, LedgerNumber, Period};
 use tokio::time::Instant;
 
 use super::Tombstones;
@@ -98,15 +98,15 @@ fn a_number_in_which_nothing_happens_does_not_pass() {
 #[test]
 fn time_is_at_least_ten_times_that_of_results() {
     let config = PoolConfig {
-        call_memory: Duration::ZERO,
+        call_memory: Period::ZERO,
         ..PoolConfig::new("p")
     };
     let mut ledger = Tombstones::new(&config);
     let (id, now, bound) = (CallId::generate(), Instant::now(), ledger.number());
     ledger.taken(id, now);
-    ledger.pass(now + config.result_retention * 9);
+    ledger.pass(now + config.result_retention.get() * 9);
     assert_eq!(ledger.tombstones.len(), 1);
-    ledger.pass(now + config.result_retention * 10);
+    ledger.pass(now + config.result_retention.get() * 10);
     assert!(ledger.tombstones.is_empty() && is_unknown(ledger.check(id, Some(bound))));
 }
 

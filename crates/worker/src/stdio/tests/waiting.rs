@@ -2,7 +2,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use shoal_ports::{Call, CallEventKind, CallFailure, CallOutcome, RunningCall, Worker, WorkerId};
+use shoal_ports::{
+    Call, CallEventKind, CallFailure, CallOutcome, Period, RunningCall, Worker, WorkerId,
+};
 use shoal_protocol::code;
 
 use super::harness::{Client, TestBackend, eventually, failure, fixture, scratch, text};
@@ -48,7 +50,7 @@ fn load(worker: &WorkerRuntime) -> (usize, usize) {
 #[tokio::test]
 async fn a_call_waits_for_a_process_until_its_deadline() {
     let config = PoolConfig {
-        queue_age: Duration::from_millis(500),
+        queue_age: Period::millis(500),
         ..PoolConfig::new("pool")
     };
     let worker = worker(1, config).await;
