@@ -104,8 +104,10 @@ impl Cluster {
     /// Returns the process ids of all members and, last, of Redis.
     #[must_use]
     pub fn pids(&self) -> Vec<u32> {
-        let members = self.members.iter().map(Member::pid);
-        members.chain(self.redis.iter().map(Redis::pid)).collect()
+        let members = self.members.iter().map(|member| member.pid());
+        members
+            .chain(self.redis.iter().map(|redis| redis.pid()))
+            .collect()
     }
 
     /// Returns the cluster's own Redis.

@@ -1,6 +1,7 @@
 //! Runs programs: their announcements, logs, signals and end.
 
 mod launch;
+mod restartable;
 pub mod usage;
 
 use std::io::PipeReader;
@@ -17,6 +18,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 pub use launch::Launch;
+pub use restartable::Restartable;
 
 /// The default time limit, longer than any wait on a busy machine.
 pub const SOON: Duration = Duration::from_secs(30);

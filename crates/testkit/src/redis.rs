@@ -4,18 +4,17 @@ mod wire;
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::Deref;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use nix::sys::signal::Signal;
 use tokio::time::{Instant, sleep};
 
 use crate::directory::Directory;
 use crate::free_port;
 use crate::limits::{self, Resource};
-use crate::process::{Launch, Process, SOON};
+use crate::process::{Launch, Restartable, SOON};
 
 pub use wire::{command, info};
 
@@ -39,8 +38,16 @@ pub struct Redis {
     address: SocketAddr,
     launch: Launch,
     data: PathBuf,
-    process: Mutex<Arc<Process>>,
+    process: Restartable,
     directory: Directory,
+}
+
+impl Deref for Redis {
+    type Target = Restartable;
+
+    fn deref(&self) -> &Restartable {
+        &self.process
+    }
 }
 
 impl Redis {
@@ -74,24 +81,13 @@ impl Redis {
             .under(starter);
         let redis = Self {
             address: (Ipv4Addr::LOCALHOST, port).into(),
-            process: Mutex::new(Arc::new(Process::start(&launch)?)),
+            process: Restartable::start(&launch)?,
             launch,
             data,
             directory,
         };
         redis.wait_until_ready().await?;
         Ok(redis)
-    }
-
-    fn process(&self) -> Arc<Process> {
-        let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(&process)
-    }
-
-    /// Returns the process id.
-    #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.process().pid()
     }
 
     /// Returns the server's address.
@@ -172,22 +168,7 @@ impl Redis {
         limits::set(self.pid(), Resource::FileSize, bytes).await
     }
 
-    /// Stops the server (SIGSTOP). Connections stay open.
-    pub async fn pause(&self) -> anyhow::Result<()> {
-        self.process().signal(Signal::SIGSTOP)
-    }
-
-    /// Continues the server.
-    pub async fn resume(&self) -> anyhow::Result<()> {
-        self.process().signal(Signal::SIGCONT)
-    }
-
-    /// Kills the server.
-    pub async fn kill(&self) -> anyhow::Result<()> {
-        self.process().kill().await
-    }
-
-    /// Starts the server again after [`Redis::kill`].
+    /// Starts the server again after [`kill`](Restartable::kill).
     pub async fn start_again(&self, data: Data) -> anyhow::Result<()> {
         self.start_again_with(data, &[]).await
     }
@@ -201,8 +182,7 @@ impl Redis {
             std::fs::remove_dir_all(&self.data).context("cannot remove the data")?;
             std::fs::create_dir_all(&self.data).context("cannot make the directory")?;
         }
-        let process = Process::start(&self.launch.clone().arguments(options))?;
-        *self.process.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(process);
+        self.run_again(&self.launch.clone().arguments(options))?;
         self.wait_until_ready().await
     }
 

@@ -1,11 +1,12 @@
 use std::collections::HashSet;
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::path::Path;
 use std::process::ExitStatus;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, bail};
 use nix::sys::signal::Signal;
 use tokio::time::{Instant, sleep};
 
@@ -15,7 +16,7 @@ use super::plan::{Gates, variable};
 use crate::admin::Admin;
 use crate::dialers::Dialers;
 use crate::fault_proxy::{Fault, FaultProxy};
-use crate::process::{Launch, Process, SOON};
+use crate::process::{Launch, Process, Restartable, SOON};
 use crate::round_robin::Edge;
 
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -26,10 +27,18 @@ pub struct Member {
     role: Role,
     launch: Launch,
     settings: Mutex<Vec<(String, String)>>,
-    process: Mutex<Arc<Process>>,
+    process: Restartable,
     announced: Announced,
     gates: Gates,
     dialers: Dialers,
+}
+
+impl Deref for Member {
+    type Target = Restartable;
+
+    fn deref(&self) -> &Restartable {
+        &self.process
+    }
 }
 
 impl Member {
@@ -39,14 +48,15 @@ impl Member {
         gates: Gates,
         dialers: Dialers,
     ) -> anyhow::Result<Self> {
-        let process = Process::start(&launch)?;
-        note(&dialers, &process, &launch);
-        let announced = Announced::by(&process, role).await?;
+        let process = Restartable::start(&launch)?;
+        let running = process.process();
+        note(&dialers, &running, &launch);
+        let announced = Announced::by(&running, role).await?;
         Ok(Self {
             role,
             launch,
             settings: Mutex::default(),
-            process: Mutex::new(Arc::new(process)),
+            process,
             announced,
             gates,
             dialers,
@@ -108,23 +118,6 @@ impl Member {
         settings.push((name.to_owned(), value.to_owned()));
     }
 
-    fn process(&self) -> Arc<Process> {
-        let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(&process)
-    }
-
-    /// Returns the process id.
-    #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.process().pid()
-    }
-
-    /// Whether the process runs.
-    #[must_use]
-    pub fn is_running(&self) -> bool {
-        self.process().is_running()
-    }
-
     /// Waits until the member is ready.
     ///
     /// # Errors
@@ -161,21 +154,6 @@ impl Member {
             }
             sleep(LOOK_AGAIN).await;
         }
-    }
-
-    /// Kills the process (SIGKILL).
-    pub async fn kill(&self) -> anyhow::Result<()> {
-        self.process().kill().await
-    }
-
-    /// Stops the process (SIGSTOP).
-    pub async fn pause(&self) -> anyhow::Result<()> {
-        self.process().signal(Signal::SIGSTOP)
-    }
-
-    /// Continues the process (SIGCONT).
-    pub async fn resume(&self) -> anyhow::Result<()> {
-        self.process().signal(Signal::SIGCONT)
     }
 
     /// Terminates the process (SIGTERM). Fails if the process does not end in time.
@@ -220,10 +198,8 @@ impl Member {
     }
 
     async fn start_as(&self, launch: Launch) -> anyhow::Result<()> {
-        ensure!(!self.is_running(), "{} is running", self.name());
-        let process = Arc::new(Process::start(&launch)?);
+        let process = self.run_again(&launch)?;
         note(&self.dialers, &process, &launch);
-        *self.process.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&process);
         Announced::by(&process, self.role).await.map(drop)
     }
 
