@@ -102,7 +102,7 @@ impl Plan {
     }
 }
 
-/// What the clients of a load share.
+/// The plan and the tally, which all clients of a load share.
 pub(crate) struct Shared {
     pub(crate) plan: Plan,
     pub(crate) tally: Tally,

@@ -175,7 +175,7 @@ struct Scene<'a> {
     hostile: Vec<Target>,
 }
 
-/// What happened while both tenants worked.
+/// The events of the time in which both tenants worked.
 struct Phase {
     worked: Worked,
     refused: String,

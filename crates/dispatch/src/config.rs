@@ -35,7 +35,7 @@ settings! {
 }
 
 settings! {
-    /// What a pool offers, and how Shoal calls it: the dispatcher's part of `[pools.<name>]`.
+    /// The dispatcher's part of `[pools.<name>]`: the pool's tools, prompts and resources, and how Shoal calls them.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default)]
     pub struct PoolConfig {

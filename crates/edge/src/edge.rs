@@ -52,7 +52,7 @@ impl Edge {
             hub: Hub::new(Arc::clone(&self.dispatcher)),
             task_waits: PrincipalPlaces::default(),
             origin_check: OriginCheck::new(&self.config.endpoint),
-            // The check of the configuration has parsed these addresses.
+            // `shoal` refuses to start with an address that cannot be parsed. In other programs, the edge then trusts no proxy.
             trusted_proxies: TrustedProxies::parse(&self.config.endpoint.trusted_proxies)
                 .unwrap_or_default(),
             gateway: self.gateway,

@@ -66,8 +66,8 @@ pub struct Options {
     #[arg(long, default_value_t = 3)]
     pub edges: usize,
     /// Number of session nodes.
-    #[arg(long, default_value_t = 3)]
-    pub sessions_nodes: usize,
+    #[arg(long = "sessions-nodes", default_value_t = 3)]
+    pub session_nodes: usize,
     /// Number of workers.
     #[arg(long, default_value_t = 2)]
     pub workers: usize,
@@ -179,7 +179,7 @@ async fn start(options: &Options, store: &Store) -> anyhow::Result<Cluster> {
     };
     let mut builder = Cluster::builder()
         .edges(options.edges)
-        .sessions(options.sessions_nodes)
+        .sessions(options.session_nodes)
         .workers(options.workers)
         .lease(options.lease)
         .tools(tools)

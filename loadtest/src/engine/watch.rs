@@ -16,7 +16,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Figures of shorter periods say nothing.
 const LEAST_S: f64 = 0.05;
 
-/// What was seen of a run.
+/// The measurements of a run.
 pub(crate) struct Seen {
     pub(crate) series: Vec<Series>,
     /// At the beginning of the measurement.

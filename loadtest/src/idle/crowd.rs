@@ -41,7 +41,7 @@ pub(crate) struct Wanted {
     pub(super) keep_alive: Duration,
 }
 
-/// What happened to streams or sessions. A process of the crowd prints it again and again.
+/// The state of streams or sessions, which a process of the crowd prints repeatedly.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Seen {
     pub(super) open: usize,

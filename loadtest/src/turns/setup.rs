@@ -1,4 +1,4 @@
-//! What a case's features need: settings, credentials, files and a collector.
+//! The settings, credentials, files and the collector that a case's features need.
 
 use std::fs;
 use std::io::Write as _;

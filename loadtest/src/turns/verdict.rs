@@ -7,7 +7,7 @@ const MOST_CHANCE: f64 = 0.05;
 /// With a greater spread, rounds cannot show that nothing changed.
 const MOST_NOISE: f64 = 0.25;
 
-/// What a case must keep to.
+/// The limit of a figure of a case.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Bar {
     /// Maximum CPU time, as a ratio to that of the base case.

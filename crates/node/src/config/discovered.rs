@@ -244,6 +244,12 @@ mod tests {
             backend.stdio.command = "sh"
             [pools.newer]
             backend.http = { url = "http://newer.team.svc/mcp", from_the_future = true }
+            [pools.misspelt]
+            backend.http.url = "http://x.team.svc/mcp"
+            queue_ages = "5s"
+            [pools.untimely]
+            backend.http.url = "http://x.team.svc/mcp"
+            queue_age = "soon"
             [pools.unchecked]
             backend.http = { url = "http://x.team.svc/mcp", tls.authority = "DIRECTORY/good.headers" }
             [pools.elsewhere]
@@ -271,6 +277,8 @@ mod tests {
             "shell",
             "newer",
             "from_the_future",
+            "misspelt: queue_ages: unknown field `queue_ages`",
+            "untimely: queue_age: invalid value: string \"soon\"",
             "unchecked: backend.http.tls",
             "elsewhere: backend.http.headers_file",
             "above: backend.http.headers_file",
@@ -281,7 +289,7 @@ mod tests {
         ] {
             assert!(told.contains(word), "{word}: {told}");
         }
-        assert_eq!(left_out.len(), 10, "{told}");
+        assert_eq!(left_out.len(), 12, "{told}");
     }
 
     #[cfg(unix)]

@@ -15,7 +15,7 @@ settings! {
         /// Server that runs the calls: one of the tables `stdio`, `http` and `openapi` below, or:
         #[serde(skip_serializing_if = "Backend::is_unset")]
         pub backend: Backend = Backend::default(),
-        /// What the pool offers.
+        /// The tools, prompts and resources, and how Shoal calls them.
         #[serde(flatten)]
         pub offer: Offer = Offer::default(),
         /// Limits of each worker.

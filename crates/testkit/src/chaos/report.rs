@@ -81,7 +81,7 @@ impl fmt::Display for Report {
             modern,
             tasks,
             edges,
-            sessions_nodes,
+            session_nodes,
             workers,
             ..
         } = &self.options;
@@ -89,7 +89,7 @@ impl fmt::Display for Report {
         let (name, times) = (fault.name(), self.injected.len());
         writeln!(
             out,
-            "{name}: {times} faults in {} s ({} connections disturbed), {sessions} sessions, {modern} modern clients, {tasks} with tasks, {edges} edges, {sessions_nodes} session nodes, {workers} workers, seed {seed}",
+            "{name}: {times} faults in {} s ({} connections disturbed), {sessions} sessions, {modern} modern clients, {tasks} with tasks, {edges} edges, {session_nodes} session nodes, {workers} workers, seed {seed}",
             self.took.as_secs(),
             self.disturbed
         )?;

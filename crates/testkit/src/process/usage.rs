@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 /// `USER_HZ`, which is the same for all of Linux.
 const TICKS_PER_SECOND: u32 = 100;
 
-/// What some processes use.
+/// The processor time and memory of some processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// CPU time. Includes reaped children, so that a child that ends between two readings counts.
