@@ -16,7 +16,7 @@ LAST_LOG=
 declare -A BEGUN
 # The status of the last command at a lower priority.
 LAST_NICE=
-# The statuses of commands that run in turn.
+# The names of commands that run in turn.
 IN_TURN=()
 
 # heading NAME: with the time since the run began
@@ -119,13 +119,21 @@ begin_nicely() {
     LAST_NICE=$(status_of "$1")
 }
 
+# begin_after EARLIER NAME SECONDS COMMAND…: the same, as soon as the check EARLIER, which was begun, has ended
+begin_after() {
+    # shellcheck disable=SC2016 # the shell that is started expands it
+    ahead "$2" bash -c 'flock "$0" true; exec timeout -k 10 "$@"' "$(status_of "$1")" "${@:3}"
+}
+
 # begin_in_turn TURNS NAME SECONDS COMMAND…: the same for TURNS concurrent commands: each waits for the one begun TURNS earlier.
 begin_in_turn() {
-    local turns=$1 before=
-    [[ ${#IN_TURN[@]} -lt $turns ]] || before=${IN_TURN[-turns]}
-    # shellcheck disable=SC2016 # the shell that is started expands it
-    ahead "$2" bash -c '[[ -z $0 ]] || flock "$0" true; exec timeout -k 10 "$@"' "$before" "${@:3}"
-    IN_TURN+=("$(status_of "$2")")
+    local turns=$1
+    if [[ ${#IN_TURN[@]} -lt $turns ]]; then
+        begin "${@:2}"
+    else
+        begin_after "${IN_TURN[-turns]}" "${@:2}"
+    fi
+    IN_TURN+=("$2")
 }
 
 # end_begun: ends what this shell began to run ahead, and all that it started

@@ -2,6 +2,8 @@
 # The test suites.
 
 UNIT_SECONDS=3600
+# The unit tests run in lanes beside each other: for each, Cargo's words for its programs. `ch*` is chaos, which takes the longest.
+UNIT_LANES=("--test ch*" "--test c[!h]* --test e*" "--lib --bins --test [!ce]*" --doc)
 
 suite_unit() {
     heading "unit"
@@ -51,23 +53,33 @@ lints() {
     fi
 }
 
-# unit_tests VERB: `begin` or `attempt`
-unit_tests() {
-    "$1" "unit: tests" "$UNIT_SECONDS" "${CARGO[@]}" test --locked --workspace --no-fail-fast
+# begin_unit_tests: begins to compile all programs of the tests, and to run each lane after that
+begin_unit_tests() {
+    local lane words
+    begin "unit: programs" "$UNIT_SECONDS" "${CARGO[@]}" test --locked --workspace --no-run
+    for lane in "${UNIT_LANES[@]}"; do
+        # Words with patterns, which Cargo expands.
+        read -ra words <<<"$lane"
+        begin_after "unit: programs" "unit: tests $lane" "$UNIT_SECONDS" \
+            "${CARGO[@]}" test --locked --workspace --no-fail-fast "${words[@]}"
+    done
 }
 
 # build_ahead: begins to compile and run the unit tests, and to compile the needs of other suites and of the last checks. Parts of suites
 # mostly wait, so they leave processors for the compiler.
 build_ahead() {
-    local tries
-    ! once tests_need || unit_tests begin
-    # Cargo's lock is for one build. The unit tests have it once they say something, and later need it no more.
-    for ((tries = 0; tries < 100; tries++)); do
-        [[ ! -s $(log_of "unit: tests") ]] || break
-        sleep 0.1
-    done
-    [[ -n ${TEST_SHOAL_BIN:-} || $(uname -s) != Linux ]] || static_build begin_nicely
+    local lane logs=()
+    if once tests_need; then
+        begin_unit_tests
+        for lane in "${UNIT_LANES[@]}"; do logs+=("$(log_of "unit: tests $lane")"); done
+        # Cargo builds for one command at a time. A lane needs it only until its first program runs.
+        # shellcheck disable=SC2016 # the shell that is started expands it
+        begin_nicely "unit: lanes" "$UNIT_SECONDS" bash -c \
+            'for log; do until [[ -s $log.status ]] || grep -qE "^ +(Running|Doc-tests) " "$log"; do sleep 1; done; done' \
+            lanes "${logs[@]}"
+    fi
     lints begin_nicely || true
+    [[ -n ${TEST_SHOAL_BIN:-} || $(uname -s) != Linux ]] || static_build begin_nicely
 }
 
 # component NAME COMPONENT COMMAND: whether the check NAME has its tool; fetches a missing one
@@ -109,9 +121,13 @@ tests_need() {
 
 # cargo_tests: counts every test
 cargo_tests() {
-    local name="unit: tests" status=0 passed failed ignored began=$SECONDS log
+    local name="unit: tests" status=0 passed failed ignored began=$SECONDS lane log
     log=$(log_of "$name")
-    unit_tests attempt || status=$?
+    [[ -n ${BEGUN[unit: programs]:-} ]] || begin_unit_tests
+    for lane in "${UNIT_LANES[@]}"; do
+        attempt "$name $lane" "$UNIT_SECONDS" || status=$?
+        cat "$LAST_LOG" >>"$log"
+    done
     read -r passed failed ignored < <(results "$log")
     if [[ $failed -gt 0 && $failed -le $FLAKY_MOST ]] && passes_alone "$log"; then
         passed=$((passed + failed))
