@@ -42,7 +42,7 @@ install_client() {
     esac
 }
 
-# rmcp_build VERB: `begin`, `begin_nicely` or `attempt`
+# rmcp_build VERB: `begin` or `attempt`
 rmcp_build() {
     "$1" build-rmcp 3600 cargo build --locked --target-dir "$TOOLS/rmcp" --manifest-path "$INTEROP/rmcp/Cargo.toml"
 }

@@ -33,9 +33,9 @@ build_static() {
     static_build check
 }
 
-# static_build VERB: `begin_nicely` or `check`. Quick to build: not `dist`, and with the features of the README's first command.
+# static_build VERB…: `begin_after NAME` or `check`. Quick to build: not `dist`, and with the features of the README's first command.
 static_build() {
-    "$1" "build: static binary" 3600 env SHOAL_PROFILE=dev SHOAL_FEATURES= "$ROOT/deploy/build-static" "$WORK/static/shoal"
+    "$@" "build: static binary" 3600 env SHOAL_PROFILE=dev SHOAL_FEATURES= "$ROOT/deploy/build-static" "$WORK/static/shoal"
 }
 
 # is_static FILE: whether it runs without a loader

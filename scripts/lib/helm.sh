@@ -34,9 +34,9 @@ find_helm4() {
     helm4_build attempt
 }
 
-# helm4_build VERB: `begin_nicely` or `attempt`
+# helm4_build VERB…: `begin_after NAME` or `attempt`
 helm4_build() {
-    "$1" build-helm4 3600 env GOBIN="$TOOLS/helm4" GOFLAGS=-mod=mod go install "$HELM4_MODULE"
+    "$@" build-helm4 3600 env GOBIN="$TOOLS/helm4" GOFLAGS=-mod=mod go install "$HELM4_MODULE"
 }
 
 # find_chart_python: the environment of helm/tests

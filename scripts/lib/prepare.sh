@@ -61,12 +61,12 @@ prepare_console() {
 
 prepare_deploy() {
     prepare_tools redis helm3 haproxy ip
-    [[ -x $TOOLS/compose-go/cmd ]] || ! have go || begin_nicely install-compose-go 3600 "${COMPOSE_INSTALL[@]}"
+    [[ -x $TOOLS/compose-go/cmd ]] || ! have go || begin_after "$TOOLS_BUILD" install-compose-go 3600 "${COMPOSE_INSTALL[@]}"
 }
 
 prepare_helm() {
     prepare_tools redis helm3
-    [[ -x $TOOLS/helm4/helm ]] || ! have go || helm4_build begin_nicely
+    [[ -x $TOOLS/helm4/helm ]] || ! have go || helm4_build begin_after "$TOOLS_BUILD"
 }
 
 # prepare_demo: the clients of `every_client`

@@ -14,8 +14,6 @@ RUNNING=
 LAST_LOG=
 # Commands that run ahead of their attempt: name to the shell that began it, and the session's first process.
 declare -A BEGUN
-# The status of the last command at a lower priority.
-LAST_NICE=
 # The names of commands that run in turn.
 IN_TURN=()
 
@@ -107,16 +105,6 @@ ahead() {
 # begin NAME SECONDS COMMAND…: runs the command ahead of its attempt, which then waits for it
 begin() {
     ahead "$1" timeout -k 10 "${@:2}"
-}
-
-# begin_nicely NAME SECONDS COMMAND…: the same at a lower priority (as a process and as a session, because the session's counts first), so
-# that it uses idle processors. One such command runs at a time, in the order in which they are begun.
-begin_nicely() {
-    # shellcheck disable=SC2016 # the shell that is started expands it
-    ahead "$1" bash -c '{ echo 10 >/proc/self/autogroup; } 2>/dev/null
-        [[ -z $0 ]] || flock "$0" true
-        exec nice -n 10 timeout -k 10 "$@"' "$LAST_NICE" "${@:2}"
-    LAST_NICE=$(status_of "$1")
 }
 
 # begin_after EARLIER NAME SECONDS COMMAND…: the same, as soon as the check EARLIER, which was begun, has ended

@@ -125,10 +125,12 @@ build_tools() {
     PREVIEW=$target/debug/examples/openapi_preview
 }
 
+TOOLS_BUILD="build: shoal, cluster, load tool, programs by shoal-mcp"
+
 # tools_build VERB: `begin` or `check`. For the whole workspace and with examples, so that the features are those of the unit tests, and
 # their builds are reused.
 tools_build() {
-    "$1" "build: shoal, cluster, load tool, programs by shoal-mcp" 3600 \
+    "$1" "$TOOLS_BUILD" 3600 \
         "${CARGO[@]}" build --locked --workspace --bin shoal --bin cluster --bin loadtest --example ledger --example nim --example openapi_preview
 }
 

@@ -39,15 +39,15 @@ lint_while_building() {
     fi
 }
 
-# lints VERB: `begin_nicely` or `check`
+# lints VERB…: `begin_after NAME` or `check`
 lints() {
     once component "unit: clippy" clippy cargo-clippy || return 1
     if [[ ${CARGO[0]} == cargo ]]; then
-        "$1" "unit: clippy" "$UNIT_SECONDS" cargo clippy --locked --workspace --all-targets -- -D warnings
+        "$@" "unit: clippy" "$UNIT_SECONDS" cargo clippy --locked --workspace --all-targets -- -D warnings
     else
         # Cargo repeats the warnings about what is built already. The tests' build has no benchmarks.
         # shellcheck disable=SC2016 # the shell that is started expands it
-        "$1" "unit: clippy" "$UNIT_SECONDS" bash -c 'set -o pipefail
+        "$@" "unit: clippy" "$UNIT_SECONDS" bash -c 'set -o pipefail
             { "$@" && "$@" --benches; } 2>&1 | awk "{ print } /^(warning|error)/ { found = 1 } END { exit found }"' \
             lints "${CARGO[@]}" test --locked --workspace --no-run
     fi
@@ -74,12 +74,12 @@ build_ahead() {
         for lane in "${UNIT_LANES[@]}"; do logs+=("$(log_of "unit: tests $lane")"); done
         # Cargo builds for one command at a time. A lane needs it only until its first program runs.
         # shellcheck disable=SC2016 # the shell that is started expands it
-        begin_nicely "unit: lanes" "$UNIT_SECONDS" bash -c \
+        begin_after "unit: programs" "unit: lanes" "$UNIT_SECONDS" bash -c \
             'for log; do until [[ -s $log.status ]] || grep -qE "^ +(Running|Doc-tests) " "$log"; do sleep 1; done; done' \
             lanes "${logs[@]}"
     fi
-    lints begin_nicely || true
-    [[ -n ${TEST_SHOAL_BIN:-} || $(uname -s) != Linux ]] || static_build begin_nicely
+    [[ -n ${TEST_SHOAL_BIN:-} || $(uname -s) != Linux ]] || static_build begin_after "unit: lanes"
+    lints begin_after "unit: lanes" || true
 }
 
 # component NAME COMPONENT COMMAND: whether the check NAME has its tool; fetches a missing one
