@@ -1,8 +1,10 @@
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Args, Parser, Subcommand};
+use clap::{Arg, ArgAction, ArgMatches, Args, CommandFactory as _, Parser, Subcommand};
 
 use crate::load::Load;
 use crate::mcp::Mode;
@@ -18,9 +20,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Drive a server in a closed loop and verify every answer.
-    Run(Run),
     /// Drive a server with a mix of calls, in an open or closed loop, and verify every answer.
+    #[command(visible_alias = "run")]
     Load(Load),
     /// Serve the floor: bare axum that parses and answers JSON-RPC.
     ServeFloor(ServeFloor),
@@ -59,49 +60,6 @@ pub(crate) enum Command {
     /// Hold a share of the streams of `idle`, which starts one or more such processes.
     #[command(hide = true)]
     IdleCrowd(crate::idle::Wanted),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Run {
-    /// URL of the MCP endpoint.
-    #[arg(long)]
-    pub(crate) url: String,
-    /// Protocol era to use.
-    #[arg(long, value_enum)]
-    pub(crate) mode: Mode,
-    /// Fail if a legacy server issues a session id, so that the run measures a stateless server.
-    #[arg(long)]
-    pub(crate) legacy_stateless: bool,
-    /// Number of sessions that call at the same time.
-    #[arg(long, default_value_t = 64)]
-    pub(crate) sessions: usize,
-    /// Time to measure.
-    #[arg(long, default_value = "10s", value_parser = duration)]
-    pub(crate) duration: Duration,
-    /// Time under load before the measurement.
-    #[arg(long, default_value = "2s", value_parser = duration)]
-    pub(crate) warmup: Duration,
-    /// Tool to call, which must echo its text argument.
-    #[arg(long, default_value = "echo")]
-    pub(crate) tool: String,
-    /// Name of the tool's text argument.
-    #[arg(long, default_value = "text")]
-    pub(crate) argument: String,
-    /// Prefix of the text in the tool's answer.
-    #[arg(long, default_value = "")]
-    pub(crate) answer_prefix: String,
-    /// Length of the text, in bytes.
-    #[arg(long, default_value_t = 32)]
-    pub(crate) text_bytes: usize,
-    /// Number of threads that generate load.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) threads: usize,
-    /// Process id of the server, to measure its CPU time and memory; includes its descendants; may be repeated.
-    #[arg(long = "pid")]
-    pub(crate) pids: Vec<u32>,
-    /// File for the result as JSON.
-    #[arg(long)]
-    pub(crate) json: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -214,6 +172,31 @@ pub(crate) struct Idle {
     /// File for the result as JSON.
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
+}
+
+/// Options that name files and processes, which differ between comparable runs.
+const NAMES: [&str; 6] = ["shoal", "json", "logs", "pid", "peers-dir", "redis"];
+
+/// Returns the options of this program's command line, with defaults.
+pub(crate) fn options() -> BTreeMap<String, String> {
+    let mut command = Cli::command();
+    let matches = command.try_get_matches_from_mut(std::env::args_os()).ok();
+    let chosen = matches.as_ref().and_then(ArgMatches::subcommand);
+    let Some((name, matches)) = chosen else {
+        return BTreeMap::new();
+    };
+    let arguments = command
+        .find_subcommand(name)
+        .map(clap::Command::get_arguments);
+    let option = |argument: &Arg| {
+        let values = matches.try_get_raw(argument.get_id().as_str()).ok()??;
+        let values: Vec<_> = values.map(OsStr::to_string_lossy).collect();
+        Some((argument.get_long()?.to_owned(), values.join(" ")))
+    };
+    let options = arguments.into_iter().flatten().filter_map(option);
+    options
+        .filter(|(name, _)| !NAMES.contains(&name.as_str()))
+        .collect()
 }
 
 /// Parses `250ms`, `10s`, `5m` or `1h`.

@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use crate::connection::Goodbye;
 use crate::failure::Failure;
 use crate::mcp::client::Client;
-use crate::mcp::{Mode, legacy, modern};
+use crate::mcp::{Mode, modern};
 use crate::process;
 use crate::report::RunReport;
 use crate::servers::Running;
@@ -210,14 +210,9 @@ impl Engine {
 }
 
 /// Runs a load in a closed loop. The report counts failures of calls.
-pub(crate) async fn run(plan: Plan, stateless: bool) -> anyhow::Result<RunReport> {
+pub(crate) async fn run(plan: Plan) -> anyhow::Result<RunReport> {
     let shared = Shared::new(plan)?;
     let callers = shared.open_all().await?;
-    let keeps = |caller: &Caller| caller.client.session().is_some_and(legacy::Session::has_id);
-    ensure!(
-        !(stateless && callers.iter().any(keeps)),
-        "the server keeps sessions"
-    );
     let mut engine = Engine::begin(&shared, callers);
     let seen = engine.watch().await?;
     engine.finish().await;

@@ -1,4 +1,3 @@
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -20,7 +19,7 @@ use crate::findings::Findings;
 use crate::mcp::tools::{COUNTER, increment};
 use crate::mcp::{self, Mode};
 use crate::outcome::Outcome;
-use crate::scenario::{Finished, Scenario, Subject};
+use crate::scenario::Subject;
 use crate::servers;
 use crate::steady::{Conduct, Done, Steady};
 use crate::target::Target;
@@ -59,7 +58,7 @@ pub(crate) struct Failover {
     #[arg(long, value_enum)]
     kill: Kill,
     #[command(flatten)]
-    subject: Subject,
+    pub(crate) subject: Subject,
     /// Number of calls in flight when a session node is killed.
     #[arg(long, default_value_t = 1_000)]
     calls: usize,
@@ -90,17 +89,10 @@ pub(crate) struct Failover {
     /// Time between two messages of a call in flight.
     #[arg(long, default_value = "500ms", value_parser = duration)]
     interval: Duration,
-    /// Directory for the logs of the processes [default: none, logs are discarded].
-    #[arg(long)]
-    logs: Option<PathBuf>,
 }
 
-impl Scenario for Failover {
-    fn json(&self) -> Option<&Path> {
-        self.subject.json()
-    }
-
-    async fn run(&self) -> anyhow::Result<impl Finished> {
+impl Failover {
+    pub(crate) async fn run(&self) -> anyhow::Result<Outcome> {
         match self.kill {
             Kill::Session => self.kill_session().await,
             Kill::Edge => self.kill_edge().await,
@@ -109,27 +101,14 @@ impl Scenario for Failover {
 }
 
 impl Failover {
-    fn begin(&self, title: String) -> Outcome {
-        let mut outcome = Outcome::begin("failover", title);
-        outcome.parameters(&[
-            ("calls", &self.calls),
-            ("streams", &self.streams),
-            ("steady", &self.steady),
-            ("steady-rate", &self.steady_rate),
-            ("lease", &format!("{:?}", self.lease)),
-            ("interval", &format!("{:?}", self.interval)),
-        ]);
-        outcome
-    }
-
     async fn cluster(&self) -> anyhow::Result<Cluster> {
         let concurrency = (self.calls + self.steady + 64).to_string();
-        let builder = servers::cluster(&self.subject.shoal()?, None)
+        let builder = self
+            .subject
+            .cluster()?
             .edges(self.edges)
             .sessions(self.session_nodes)
-            .logs(self.logs.clone())
             .lease(self.lease)
-            .setting("pools.demo.backend", "demo")
             .setting("pools.demo.concurrency", &concurrency);
         builder.start().await
     }
@@ -143,10 +122,13 @@ impl Failover {
         let (nodes, count) = (self.session_nodes, self.calls);
         ensure!(nodes > 1, "somebody must be left to take over");
         ensure!(!self.interval.is_zero(), "the interval must be above 0");
-        let mut outcome = self.begin(format!(
-            "one of {nodes} session nodes killed with {count} calls in flight, lease {:?}",
-            self.lease
-        ));
+        let mut outcome = Outcome::begin(
+            "failover",
+            format!(
+                "one of {nodes} session nodes killed with {count} calls in flight, lease {:?}",
+                self.lease
+            ),
+        );
         let cluster = self.cluster().await?;
         let targets = servers::targets(&cluster).await?;
         let findings = Arc::<Findings>::default();
@@ -254,9 +236,10 @@ impl Failover {
     async fn kill_edge(&self) -> anyhow::Result<Outcome> {
         let (count, edge_count) = (self.streams, self.edges);
         ensure!(edge_count > 1, "somebody must be left to come back to");
-        let mut outcome = self.begin(format!(
-            "one of {edge_count} edges killed with {count} streams open on it"
-        ));
+        let mut outcome = Outcome::begin(
+            "failover",
+            format!("one of {edge_count} edges killed with {count} streams open on it"),
+        );
         let cluster = self.cluster().await?;
         let targets = servers::targets(&cluster).await?;
         let others = &targets[1..];

@@ -83,7 +83,7 @@ pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<bool> {
     }
     let shoal = shoal_binary(turns.shoal.as_deref())?;
     let counts = crate::runtime(Some(1))?.block_on(instructions::count(&cases, &shoal))?;
-    finish(&counts, turns.json.as_deref())
+    finish(&counts, turns.json.as_ref())
 }
 
 pub(crate) fn telemetry(arguments: &Telemetry) -> anyhow::Result<bool> {
@@ -107,7 +107,7 @@ fn compare(
     let measuring = bench.measure(cases, Vec::new());
     let measured = crate::runtime(Some(1))?.block_on(measuring)?;
     let comparison = Comparison::of(scenario, &bench, measured, COLUMNS, bars);
-    finish(&comparison, turns.json.as_deref())
+    finish(&comparison, turns.json.as_ref())
 }
 
 fn chosen(mode: Option<Mode>, only: &[String]) -> anyhow::Result<Vec<Case>> {

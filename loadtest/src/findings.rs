@@ -29,7 +29,7 @@ impl Findings {
             Failure::Transport(_) => "no answer",
             Failure::Status { .. } => "refused",
         };
-        self.add(kind, format_args!("{what}: {failure}"));
+        self.add(&format!("{kind}: {what}"), failure);
     }
 
     /// Adds the findings of a check.

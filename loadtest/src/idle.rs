@@ -3,7 +3,6 @@
 mod crowd;
 pub(crate) mod member;
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +17,6 @@ use crate::findings::Findings;
 use crate::mcp::Mode;
 use crate::memory::{Memory, Reading, Samples};
 use crate::outcome::Outcome;
-use crate::scenario::{Finished, Scenario};
 use crate::servers::{Running, cluster, one_process};
 use crate::steady::{Conduct, Steady};
 use crate::target::Target;
@@ -45,12 +43,8 @@ const NOTHING_KIB: f64 = 0.1;
 /// With fewer streams, the allocator's pages dominate.
 const ENOUGH: usize = 2_000;
 
-impl Scenario for cli::Idle {
-    fn json(&self) -> Option<&Path> {
-        self.json.as_deref()
-    }
-
-    async fn run(&self) -> anyhow::Result<impl Finished> {
+impl cli::Idle {
+    pub(crate) async fn run(&self) -> anyhow::Result<Outcome> {
         ensure!(
             self.streams + self.bare_sessions > 0,
             "there is nothing to open: give --streams or --bare-sessions"
@@ -121,18 +115,7 @@ fn begin(arguments: &cli::Idle) -> Outcome {
     };
     let era = arguments.mode.name();
     let title = format!("{} idle {era} streams of {whom}", arguments.streams);
-    let mut outcome = Outcome::begin("idle", title);
-    outcome.parameters(&[
-        ("mode", &era),
-        ("streams", &arguments.streams),
-        ("bare-sessions", &arguments.bare_sessions),
-        ("settle", &format!("{:?}", arguments.settle)),
-        ("hold", &format!("{:?}", arguments.hold)),
-        ("rate", &arguments.rate),
-        ("callers", &arguments.callers),
-        ("keep-alive", &format!("{:?}", arguments.keep_alive)),
-    ]);
-    outcome
+    Outcome::begin("idle", title)
 }
 
 #[derive(Default)]

@@ -1,6 +1,5 @@
 //! Each of many listeners must soon learn of the last change of a constantly changing resource.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +7,6 @@ use anyhow::{Context, ensure};
 use clap::Args;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use http::HeaderValue;
-use shoal_testkit::cluster::Cluster;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -23,7 +21,7 @@ use crate::mcp::client::Client;
 use crate::mcp::tools::{COUNTER, acknowledged, increment};
 use crate::outcome::Outcome;
 use crate::process::measure;
-use crate::scenario::{Finished, Scenario, Subject};
+use crate::scenario::Subject;
 use crate::servers;
 use crate::target::Target;
 use crate::times;
@@ -43,7 +41,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug, Args)]
 pub(crate) struct Listeners {
     #[command(flatten)]
-    subject: Subject,
+    pub(crate) subject: Subject,
     /// Number of clients that listen (`subscriptions/listen`).
     #[arg(long, default_value_t = 2_000)]
     listeners: usize,
@@ -56,48 +54,26 @@ pub(crate) struct Listeners {
     /// Time during which the resource changes.
     #[arg(long, default_value = "30s", value_parser = duration)]
     duration: Duration,
-    /// Directory for the logs of the processes [default: none, logs are discarded].
-    #[arg(long)]
-    logs: Option<PathBuf>,
 }
 
 impl Listeners {
-    async fn cluster(&self, shoal: &Path) -> anyhow::Result<Cluster> {
-        let builder = servers::cluster(shoal, None)
-            .edges(self.edges)
-            .logs(self.logs.clone())
-            .setting("pools.demo.backend", "demo")
-            // Workers must not refuse changes when they fall behind.
-            .setting("pools.demo.queue", "100000");
-        builder.start().await
-    }
-}
-
-impl Scenario for Listeners {
-    fn json(&self) -> Option<&Path> {
-        self.subject.json()
-    }
-
-    async fn run(&self) -> anyhow::Result<impl Finished> {
+    pub(crate) async fn run(&self) -> anyhow::Result<Outcome> {
         ensure!(self.rate > 0.0, "something must change");
         ensure!(self.edges > 0, "there must be an edge to listen at");
-        let shoal = self.subject.shoal()?;
         let Self {
             listeners,
             edges,
             rate,
-            duration,
             ..
         } = self;
         let title = format!("{listeners} listeners at {edges} edges, {rate} changes a second");
         let mut outcome = Outcome::begin("listeners", title);
-        outcome.parameters(&[
-            ("listeners", listeners),
-            ("edges", edges),
-            ("rate", rate),
-            ("duration", &format!("{duration:?}")),
-        ]);
-        let cluster = self.cluster(&shoal).await?;
+        let builder = self.subject.cluster()?.edges(self.edges);
+        // Workers must not refuse changes when they fall behind.
+        let cluster = builder
+            .setting("pools.demo.queue", "100000")
+            .start()
+            .await?;
         let pids: Vec<u32> = cluster.edges().iter().map(|edge| edge.pid()).collect();
         let targets = servers::targets(&cluster).await?;
         let findings = Arc::new(Findings::default());

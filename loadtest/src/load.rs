@@ -5,8 +5,6 @@ mod probe;
 mod slow;
 mod summary;
 
-use std::path::Path;
-
 use anyhow::Context;
 
 pub(crate) use arguments::Load;
@@ -17,14 +15,9 @@ use slow::SlowReader;
 use crate::engine::mix::Kind;
 use crate::engine::{Engine, Shared};
 use crate::outcome::Outcome;
-use crate::scenario::{Finished, Scenario};
 
-impl Scenario for Load {
-    fn json(&self) -> Option<&Path> {
-        self.json.as_deref()
-    }
-
-    async fn run(&self) -> anyhow::Result<impl Finished> {
+impl Load {
+    pub(crate) async fn run(&self) -> anyhow::Result<Outcome> {
         self.check()?;
         let outcome = Outcome::begin("load", summary::title(self));
         let shared = Shared::new(self.plan().await?)?;

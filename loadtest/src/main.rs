@@ -36,7 +36,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Parser;
 use cli::{Cli, Command};
-use scenario::{execute, execute_on};
+use scenario::execute;
 use servers::{floor, peer, serve_while};
 use shoal_testkit::client::{connection, failure, target};
 use shoal_testkit::process::usage as process;
@@ -56,16 +56,15 @@ fn main() -> ExitCode {
 /// Returns whether all checks succeeded.
 fn perform(command: Command) -> anyhow::Result<bool> {
     match command {
-        Command::Run(scenario) => execute_on(Some(scenario.threads), &scenario),
-        Command::Load(scenario) => execute_on(Some(scenario.threads), &scenario),
-        Command::Resume(scenario) => execute(&scenario),
-        Command::Failover(scenario) => execute(&scenario),
-        Command::Overload(scenario) => execute(&scenario),
-        Command::Listeners(scenario) => execute(&scenario),
-        Command::Tenants(scenario) => execute(&scenario),
-        Command::Payload(scenario) => execute(&scenario),
-        Command::Soak(scenario) => execute(&scenario),
-        Command::Idle(scenario) => execute(&scenario),
+        Command::Load(it) => execute(Some(it.threads), it.json.as_ref(), it.run()),
+        Command::Resume(it) => execute(None, it.json.as_ref(), it.run()),
+        Command::Failover(it) => execute(None, it.subject.json.as_ref(), it.run()),
+        Command::Overload(it) => execute(None, it.subject.json.as_ref(), it.run()),
+        Command::Listeners(it) => execute(None, it.subject.json.as_ref(), it.run()),
+        Command::Tenants(it) => execute(None, it.subject.json.as_ref(), it.run()),
+        Command::Payload(it) => execute(Some(1), it.json.as_ref(), it.run()),
+        Command::Soak(it) => execute(None, it.subject.json.as_ref(), it.run()),
+        Command::Idle(it) => execute(None, it.json.as_ref(), it.run()),
         Command::IdleCrowd(arguments) => idle::member::execute(&arguments),
         Command::Table(arguments) => table::execute(&arguments),
         Command::Telemetry(arguments) => features::telemetry(&arguments),

@@ -105,16 +105,10 @@ impl Outcome {
             format: FORMAT.to_owned(),
             scenario: scenario.to_owned(),
             title: title.into(),
+            parameters: crate::cli::options(),
             started_unix_s: since.map_or(0, |since| since.as_secs()),
             ..Self::default()
         }
-    }
-
-    pub(crate) fn parameters(&mut self, parameters: &[(&str, &dyn fmt::Display)]) {
-        let texts = parameters
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), value.to_string()));
-        self.parameters.extend(texts);
     }
 
     /// Adds a figure that is better if it is lower.

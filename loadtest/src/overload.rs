@@ -1,11 +1,9 @@
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::ensure;
 use clap::Args;
-use shoal_testkit::cluster::Cluster;
 use tokio::time::Instant;
 
 use crate::arrivals::{self, Pool};
@@ -16,8 +14,7 @@ use crate::mcp::Mode;
 use crate::mcp::client::Client;
 use crate::mcp::tools::call;
 use crate::outcome::Outcome;
-use crate::scenario::{Finished, Scenario, Subject};
-use crate::servers;
+use crate::scenario::Subject;
 use crate::target::Target;
 use crate::times;
 
@@ -32,7 +29,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug, Args)]
 pub(crate) struct Overload {
     #[command(flatten)]
-    subject: Subject,
+    pub(crate) subject: Subject,
     /// Number of workers.
     #[arg(long, default_value_t = 2)]
     workers: usize,
@@ -51,35 +48,19 @@ pub(crate) struct Overload {
     /// Time to measure.
     #[arg(long, default_value = "15s", value_parser = duration)]
     duration: Duration,
-    /// Directory for the logs of the processes [default: none, logs are discarded].
-    #[arg(long)]
-    logs: Option<PathBuf>,
 }
 
 impl Overload {
     fn capacity(&self) -> f64 {
         (self.workers * self.places) as f64 / self.service.as_secs_f64()
     }
-
-    async fn cluster(&self, shoal: &Path) -> anyhow::Result<Cluster> {
-        let builder = servers::cluster(shoal, None)
-            .workers(self.workers)
-            .logs(self.logs.clone())
-            .setting("pools.demo.backend", "demo")
-            .setting("pools.demo.concurrency", &self.places.to_string());
-        builder.start().await
-    }
 }
 
-impl Scenario for Overload {
-    fn json(&self) -> Option<&Path> {
-        self.subject.json()
-    }
-
-    async fn run(&self) -> anyhow::Result<impl Finished> {
+impl Overload {
+    pub(crate) async fn run(&self) -> anyhow::Result<Outcome> {
         ensure!(self.times > 0.0, "some calls must come");
         ensure!(!self.service.is_zero(), "a call must take some time");
-        let (shoal, capacity) = (self.subject.shoal()?, self.capacity());
+        let capacity = self.capacity();
         let mut outcome = Outcome::begin(
             "overload",
             format!(
@@ -87,14 +68,9 @@ impl Scenario for Overload {
                 self.workers, self.places, self.times
             ),
         );
-        outcome.parameters(&[
-            ("workers", &self.workers),
-            ("places", &self.places),
-            ("service", &format!("{:?}", self.service)),
-            ("times", &self.times),
-            ("duration", &format!("{:?}", self.duration)),
-        ]);
-        let cluster = self.cluster(&shoal).await?;
+        let cluster = self.subject.cluster()?.workers(self.workers);
+        let cluster = cluster.setting("pools.demo.concurrency", &self.places.to_string());
+        let cluster = cluster.start().await?;
         let target = Target::resolve(cluster.url()).await?;
         let pool = Arc::new(Pool::new(target, Mode::Modern));
         let milliseconds = self.service.as_millis();

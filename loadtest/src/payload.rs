@@ -11,7 +11,7 @@ use crate::engine::mix::Kind;
 use crate::findings::Findings;
 use crate::mcp::Mode::{self, Legacy, Modern};
 use crate::outcome::Outcome;
-use crate::scenario::{Finished, Scenario, Subject};
+use crate::servers::shoal_binary;
 use crate::turns::setup::Features;
 use crate::turns::{Bench, Case, FLOOR, Server};
 use Server::{Cluster, Shoal};
@@ -24,8 +24,12 @@ const LARGE: usize = 1 << 20;
 /// The arguments of `loadtest payload`.
 #[derive(Debug, Args)]
 pub(crate) struct Payload {
-    #[command(flatten)]
-    subject: Subject,
+    /// Shoal binary [default: `shoal` next to this program, if it exists].
+    #[arg(long)]
+    shoal: Option<PathBuf>,
+    /// File for the result as JSON.
+    #[arg(long)]
+    pub(crate) json: Option<PathBuf>,
     /// Lengths of the echoed text, in bytes, separated by commas.
     #[arg(long, value_delimiter = ',', default_values_t = [1 << 20, 64 << 10, 1 << 10])]
     sizes: Vec<usize>,
@@ -59,28 +63,15 @@ const CASES: [(&str, Server, Mode); 5] = [
     ("cluster modern", Cluster, Modern),
 ];
 
-impl Scenario for Payload {
-    const THREADS: Option<usize> = Some(1);
-
-    fn json(&self) -> Option<&Path> {
-        self.subject.json()
-    }
-
-    async fn run(&self) -> anyhow::Result<impl Finished> {
+impl Payload {
+    pub(crate) async fn run(&self) -> anyhow::Result<Outcome> {
         let Self {
             sizes, sessions, ..
         } = self;
         ensure!(sizes.iter().all(|&size| size > 0), "a size must be above 0");
-        let shoal = self.subject.shoal()?;
+        let shoal = shoal_binary(self.shoal.as_deref())?;
         let title = format!("echo of {sizes:?} bytes, {sessions} sessions");
         let mut outcome = Outcome::begin("payload", title);
-        outcome.parameters(&[
-            ("sizes", &format!("{sizes:?}")),
-            ("sessions", sessions),
-            ("duration", &format!("{:?}", self.duration)),
-            ("rounds", &self.rounds),
-            ("clients", &format!("{:?}", self.clients)),
-        ]);
         let began = std::time::Instant::now();
         let findings = Findings::default();
         self.costs(&shoal, &mut outcome).await?;

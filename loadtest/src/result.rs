@@ -88,9 +88,9 @@ fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<Named>> {
 fn outcome(path: &Path) -> anyhow::Result<Outcome> {
     let text = std::fs::read_to_string(path).context("it cannot be read")?;
     let value: Value = serde_json::from_str(&text).context("it is no JSON")?;
-    let format = value.get("format").context(
-        "it has no \"format\": this command cannot read what `run` and `resume` write with --json",
-    )?;
+    let format = value
+        .get("format")
+        .context("it has no \"format\": it is not a result of this program")?;
     ensure!(
         format == FORMAT,
         "its format is {format}, and this program reads {FORMAT:?}: use the program that wrote it, or measure again"

@@ -1,7 +1,6 @@
 //! Clients that drop their streams at random and resume them. The seed determines the decisions, but the network
 //! determines where in the stream they apply.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,7 +20,6 @@ use crate::mcp::tools::COUNTER;
 use crate::mcp::{self, Mode};
 use crate::outcome::Outcome;
 use crate::process;
-use crate::scenario::{Finished, Scenario};
 use crate::servers::{Running, one_process};
 use crate::soak;
 use crate::target::Target;
@@ -36,12 +34,8 @@ const PAST_THE_END: Duration = Duration::from_millis(500);
 
 const LONGEST_LISTENING: Duration = Duration::from_secs(3);
 
-impl Scenario for cli::Resume {
-    fn json(&self) -> Option<&Path> {
-        self.json.as_deref()
-    }
-
-    async fn run(&self) -> anyhow::Result<impl Finished> {
+impl cli::Resume {
+    pub(crate) async fn run(&self) -> anyhow::Result<Outcome> {
         let Some(program) = &self.shoal else {
             return run(self, &self.urls, &self.pids).await;
         };
@@ -60,11 +54,9 @@ async fn run(options: &cli::Resume, urls: &[String], pids: &[u32]) -> anyhow::Re
     };
     let has_counter = probe(first).await?;
     let mut outcome = Outcome::begin("resume", "clients drop their streams and resume them");
-    outcome.parameters(&[
-        ("clients", &options.clients),
-        ("duration", &format!("{:?}", options.duration)),
-        ("seed", &seed),
-    ]);
+    outcome
+        .parameters
+        .insert("seed".to_owned(), seed.to_string());
     let began = Instant::now();
     let until = began + options.duration;
     let longest = options.max_interval * options.max_steps;

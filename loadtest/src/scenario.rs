@@ -1,26 +1,15 @@
 //! Options and results that all measurements share.
 
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
+use shoal_testkit::cluster::Builder;
 
 use crate::outcome::Outcome;
-use crate::servers::shoal_binary;
-
-/// A measurement of several seconds or more.
-pub(crate) trait Scenario {
-    /// Number of threads; `None` means one per core.
-    const THREADS: Option<usize> = None;
-
-    /// File for the result as JSON.
-    fn json(&self) -> Option<&Path>;
-
-    /// Fails if the run cannot begin or continue. Wrong answers are part of the outcome.
-    async fn run(&self) -> anyhow::Result<impl Finished>;
-}
+use crate::servers::{self, shoal_binary};
 
 /// The result of a measurement.
 pub(crate) trait Finished: Display + Serialize {
@@ -41,7 +30,10 @@ pub(crate) struct Subject {
     shoal: Option<PathBuf>,
     /// File for the result as JSON.
     #[arg(long)]
-    json: Option<PathBuf>,
+    pub(crate) json: Option<PathBuf>,
+    /// Directory for the logs of the processes [default: none, logs are discarded].
+    #[arg(long)]
+    logs: Option<PathBuf>,
 }
 
 impl Subject {
@@ -49,23 +41,24 @@ impl Subject {
         shoal_binary(self.shoal.as_deref())
     }
 
-    pub(crate) fn json(&self) -> Option<&Path> {
-        self.json.as_deref()
+    /// Returns the builder of a cluster with the demo tools.
+    pub(crate) fn cluster(&self) -> anyhow::Result<Builder> {
+        let builder = servers::cluster(&self.shoal()?, None).logs(self.logs.clone());
+        Ok(builder.setting("pools.demo.backend", "demo"))
     }
 }
 
-/// Returns whether all checks succeeded.
-pub(crate) fn execute<S: Scenario>(scenario: &S) -> anyhow::Result<bool> {
-    execute_on(S::THREADS, scenario)
-}
-
-pub(crate) fn execute_on(threads: Option<usize>, scenario: &impl Scenario) -> anyhow::Result<bool> {
-    let result = crate::runtime(threads)?.block_on(scenario.run())?;
-    finish(&result, scenario.json())
+/// Runs a measurement on this number of threads; `None` means one per core. Returns whether all checks succeeded.
+pub(crate) fn execute(
+    threads: Option<usize>,
+    json: Option<&PathBuf>,
+    measuring: impl Future<Output = anyhow::Result<Outcome>>,
+) -> anyhow::Result<bool> {
+    finish(&crate::runtime(threads)?.block_on(measuring)?, json)
 }
 
 /// Prints a result, and writes it to the file `json`.
-pub(crate) fn finish(result: &impl Finished, json: Option<&Path>) -> anyhow::Result<bool> {
+pub(crate) fn finish(result: &impl Finished, json: Option<&PathBuf>) -> anyhow::Result<bool> {
     crate::say(result);
     if let Some(path) = json {
         let mut text = serde_json::to_vec_pretty(result).context("could not encode the report")?;

@@ -1,7 +1,6 @@
 mod churn;
 mod slope;
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use crate::findings::Findings;
 use crate::memory::{Memory, RESIDENT, Reading, Samples};
 use crate::outcome::Outcome;
 use crate::process;
-use crate::scenario::{Finished, Scenario, Subject};
+use crate::scenario::Subject;
 use crate::servers;
 
 /// Counts the keys in Redis except those of the processes themselves.
@@ -32,7 +31,7 @@ const EXPIRY_PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug, Args)]
 pub(crate) struct Soak {
     #[command(flatten)]
-    subject: Subject,
+    pub(crate) subject: Subject,
     /// Duration of the run.
     #[arg(long, default_value = "30m", value_parser = duration)]
     duration: Duration,
@@ -57,23 +56,15 @@ pub(crate) struct Soak {
     /// Seed of the clients' decisions [default: a random one, which is printed].
     #[arg(long)]
     seed: Option<u64>,
-    /// Directory for the logs of the processes [default: none, logs are discarded].
-    #[arg(long)]
-    logs: Option<PathBuf>,
 }
 
-impl Scenario for Soak {
-    fn json(&self) -> Option<&Path> {
-        self.subject.json()
-    }
-
-    async fn run(&self) -> anyhow::Result<impl Finished> {
+impl Soak {
+    pub(crate) async fn run(&self) -> anyhow::Result<Outcome> {
         ensure!(self.rate > 0.0, "the rate must be above 0");
-        let shoal = self.subject.shoal()?;
         let seed = self.seed.unwrap_or_else(rand::random);
         let mut outcome = self.begin(seed);
         crate::progress(&format!("seed {seed}"));
-        let cluster = self.cluster(&shoal).await?;
+        let cluster = self.cluster().await?;
 
         let churn = Arc::new(Churn::new(servers::targets(&cluster).await?, seed));
         let memory = Memory::of(&cluster);
@@ -128,29 +119,26 @@ impl Soak {
             "{rate} sessions a second come and go, {edges} edges, {session_nodes} session nodes, {workers} workers, Redis"
         );
         let mut outcome = Outcome::begin("soak", title);
-        outcome.parameters(&[
-            ("duration", &format!("{:?}", self.duration)),
-            ("rate", rate),
-            ("idle", &format!("{:?}", self.idle)),
-            ("seed", &seed),
-        ]);
+        outcome
+            .parameters
+            .insert("seed".to_owned(), seed.to_string());
         outcome
     }
 
     /// Starts a cluster that keeps state only for a short time.
-    async fn cluster(&self, shoal: &Path) -> anyhow::Result<Cluster> {
-        let builder = servers::cluster(shoal, None)
+    async fn cluster(&self) -> anyhow::Result<Cluster> {
+        let builder = self
+            .subject
+            .cluster()?
             .edges(self.edges)
             .sessions(self.session_nodes)
             .workers(self.workers)
-            .logs(self.logs.clone())
             .setting("session.passivate_after", "5s")
             .setting("session.sweep_every", "1s")
             .setting("session.idle", &format!("{}ms", self.idle.as_millis()))
             .setting("streams.retention", "10s")
             // Short times, because what workers remember against repeated executions must have its
             // full size before the first third of the run is over.
-            .setting("pools.demo.backend", "demo")
             .setting("pools.demo.call_memory", "30s")
             .setting("pools.demo.result_retention", "10s");
         builder.start().await

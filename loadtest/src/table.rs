@@ -138,12 +138,8 @@ pub(crate) fn execute(table: &Table) -> anyhow::Result<bool> {
     let cases = cases(&installed);
     let measuring = bench.measure(&cases, left_out);
     let measured = crate::runtime(Some(1))?.block_on(measuring)?;
-    let mut comparison = Comparison::of("table", &bench, measured, COLUMNS, BARS);
-    let names: Vec<&str> = installed.iter().map(|peer| peer.name).collect();
-    comparison
-        .outcome
-        .parameters(&[("peers", &names.join(","))]);
-    finish(&comparison, turns.json.as_deref())
+    let comparison = Comparison::of("table", &bench, measured, COLUMNS, BARS);
+    finish(&comparison, turns.json.as_ref())
 }
 
 /// Leaves out peers that fail. Blocks, for minutes at the first time.

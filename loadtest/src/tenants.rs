@@ -5,7 +5,6 @@ mod good;
 mod hostile;
 mod item;
 
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -22,7 +21,7 @@ use crate::cli::duration;
 use crate::mcp::{bearer, token_entry};
 use crate::outcome::Outcome;
 use crate::process;
-use crate::scenario::{Finished, Scenario, Subject};
+use crate::scenario::Subject;
 use crate::servers;
 use crate::target::Target;
 
@@ -55,7 +54,7 @@ const HEADER: &str = "\
 #[derive(Debug, Args)]
 pub(crate) struct Tenants {
     #[command(flatten)]
-    subject: Subject,
+    pub(crate) subject: Subject,
     /// Resources that the hostile tenant exhausts, one after the other, separated by commas [default: all].
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Item>,
@@ -81,17 +80,10 @@ pub(crate) struct Tenants {
     /// repeated.
     #[arg(long = "set", value_name = "SETTING=VALUE")]
     settings: Vec<String>,
-    /// Directory for the logs of the processes [default: none, logs are discarded].
-    #[arg(long)]
-    logs: Option<PathBuf>,
 }
 
-impl Scenario for Tenants {
-    fn json(&self) -> Option<&Path> {
-        self.subject.json()
-    }
-
-    async fn run(&self) -> anyhow::Result<impl Finished> {
+impl Tenants {
+    pub(crate) async fn run(&self) -> anyhow::Result<Outcome> {
         ensure!(self.rate > 0.0, "some calls must come");
         ensure!(self.connections > 0, "the hostile tenant needs connections");
         let shoal = self.subject.shoal()?;
@@ -109,26 +101,18 @@ impl Scenario for Tenants {
             "{connections} connections of a hostile tenant beside {rate} calls/s of a good one, p99 at most {SLOWER} × the baseline"
         );
         let mut outcome = Outcome::begin("tenants", title);
-        outcome.parameters(&[
-            ("seconds", &self.seconds),
-            ("baseline-seconds", &self.baseline_seconds),
-            ("connections", connections),
-            ("pace", &format!("{:?}", self.pace)),
-            ("rate", rate),
-            ("session-nodes", &self.session_nodes),
-            ("set", &self.settings.join(" ")),
-        ]);
         outcome.table.push(HEADER.to_owned());
         let items = match self.only.is_empty() {
             true => Item::value_variants(),
             false => &self.only,
         };
         for &item in items {
-            let builder = servers::cluster(&shoal, None)
+            let builder = self
+                .subject
+                .cluster()?
                 .edges(EDGES)
                 .sessions(self.session_nodes)
                 .workers(WORKERS)
-                .logs(self.logs.clone())
                 .settings(settings.clone());
             let cluster = builder.start().await?;
             let plain = servers::targets(&cluster).await?;

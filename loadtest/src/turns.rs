@@ -226,7 +226,7 @@ impl Bench {
             .authorization
             .clone_from(&setup.authorization);
         let report = tokio::select! {
-            report = engine::run(plan, false) => report?,
+            report = engine::run(plan) => report?,
             failed = read_metrics(admin) => match failed? {},
             never = stay_awake(), if self.awake => match never {},
         };

@@ -6,7 +6,7 @@ mod common;
 
 use std::process::{Command, Output};
 
-use common::{LOADTEST, Server, run, said};
+use common::{LOADTEST, Server, figure, run, said};
 
 fn drive(server: &Server, mode: &str) -> Command {
     let mut command = Command::new(LOADTEST);
@@ -31,15 +31,13 @@ fn output(mut command: Command) -> Output {
 #[test]
 fn the_floor_answers_every_call_and_the_report_says_so() {
     let server = Server::own(&["serve-floor"]);
-    let (ran, report) = run(drive(&server, "legacy").arg("--legacy-stateless"), "floor");
+    let (ran, result) = run(&mut drive(&server, "legacy"), "floor");
     assert!(ran.status.success(), "{}", said(&ran));
-    assert!(report["calls"].as_u64().unwrap() > 0);
-    assert!(report["latency"]["p99_us"].as_f64().unwrap() > 0.0);
-    assert!(report["server"]["rss_kib"].as_u64().unwrap() > 0);
-    assert_eq!(
-        (report["wrong"].as_u64(), report["failed"].as_u64()),
-        (Some(0), Some(0))
-    );
+    assert!(figure(&result, "calls answered") > 0.0);
+    assert!(figure(&result, "server CPU per call") > 0.0);
+    assert!(figure(&result, "server memory at the end") > 0.0);
+    let latency = &result["latencies"][0]["quantiles_us"][6];
+    assert!(latency[1].as_f64().unwrap() > 0.0, "{latency}");
 }
 
 #[test]
@@ -62,13 +60,4 @@ fn answers_that_are_not_the_expected_ones_fail_the_run() {
     command.args(["--answer-prefix", "Echo: "]);
     let ran = output(command);
     assert!(!ran.status.success() && said(&ran).contains("not the text"));
-}
-
-#[test]
-fn a_session_where_none_may_be_fails_the_run() {
-    let server = Server::own(&["serve-rmcp"]);
-    let mut command = drive(&server, "legacy");
-    command.arg("--legacy-stateless");
-    let ran = output(command);
-    assert!(!ran.status.success() && said(&ran).contains("keeps sessions"));
 }

@@ -11,8 +11,6 @@ use crate::times::{histogram, record};
 /// Shorter delays come from the system's timers.
 pub(crate) const LATE: Duration = Duration::from_millis(10);
 
-const EXAMPLES: usize = 5;
-
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Times {
     /// In a closed loop, the same as `sent`.
@@ -50,9 +48,6 @@ pub(crate) struct Counts {
     pub(crate) late: u64,
     /// Refused only for the moment.
     pub(crate) refused: u64,
-    pub(crate) wrong: u64,
-    pub(crate) failed: u64,
-    pub(crate) examples: Vec<String>,
     pub(crate) events: BTreeMap<&'static str, u64>,
 }
 
@@ -71,9 +66,6 @@ impl Tally {
             in_flight: 0,
             late: 0,
             refused: 0,
-            wrong: 0,
-            failed: 0,
-            examples: Vec::new(),
             events: BTreeMap::new(),
         };
         Self {
@@ -116,25 +108,10 @@ impl Tally {
     }
 
     pub(crate) fn failed(&self, what: &str, failure: &Failure) {
-        let mut counts = self.counts();
-        if counts.examples.len() < EXAMPLES {
-            counts.examples.push(failure.to_string());
+        match failure.is_passing() {
+            true => self.counts().refused += 1,
+            false => self.findings.failed(what, failure),
         }
-        let kind = match failure {
-            _ if failure.is_passing() => {
-                counts.refused += 1;
-                return;
-            }
-            Failure::Wrong(_) => {
-                counts.wrong += 1;
-                "wrong answer"
-            }
-            Failure::Transport(_) | Failure::Status { .. } => {
-                counts.failed += 1;
-                "no answer"
-            }
-        };
-        self.findings.add(&format!("{kind}: {what}"), failure);
     }
 
     pub(crate) fn event(&self, what: &'static str) {

@@ -33,7 +33,6 @@ impl Run<'_> {
         let tally = &self.engine.shared.tally;
         let counts = tally.counts();
         outcome.seconds = (self.seen.last.at - self.seen.first.at).as_secs_f64();
-        self.parameters(&mut outcome);
         self.throughput(&mut outcome);
         self.latencies(&mut outcome, &counts);
         self.by_stage(&mut outcome, &counts);
@@ -41,31 +40,6 @@ impl Run<'_> {
         outcome.series = self.seen.series;
         outcome.violations = tally.findings.violations();
         outcome
-    }
-
-    fn parameters(&self, outcome: &mut Outcome) {
-        let options = self.options;
-        let rate = options
-            .rate
-            .map_or("closed loop".to_owned(), |rate| rate.to_string());
-        let churn = options
-            .churn
-            .map_or("none".to_owned(), |rate| rate.to_string());
-        outcome.parameters(&[
-            ("url", &options.urls.join(" ")),
-            ("mode", &options.mode.name()),
-            ("sessions", &options.sessions),
-            ("rate", &rate),
-            ("mix", &options.mix),
-            ("duration", &format!("{:?}", options.duration)),
-            ("warmup", &format!("{:?}", options.warmup)),
-            ("timeout", &format!("{:?}", options.timeout)),
-            ("churn", &churn),
-            ("slow-readers", &options.slow_readers),
-            ("listeners", &options.listeners),
-            ("seed", &options.seed),
-            ("threads", &options.threads),
-        ]);
     }
 
     fn throughput(&self, outcome: &mut Outcome) {

@@ -23,10 +23,6 @@ impl Session {
         Self { target, id }
     }
 
-    pub(crate) fn has_id(&self) -> bool {
-        self.id.is_some()
-    }
-
     pub(crate) fn request(&self, id: u64, method: &str, params: &str) -> Request<Full<Bytes>> {
         let message =
             format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);

@@ -191,7 +191,9 @@ mod tests {
 
     fn named(name: &str, figures: &[(&str, f64)]) -> Named {
         let mut outcome = Outcome::begin("load", "made up");
-        outcome.parameters(&[("mode", &name)]);
+        outcome
+            .parameters
+            .insert("mode".to_owned(), name.to_owned());
         for (name, value) in figures {
             outcome.lower(*name, *value, "µs");
         }

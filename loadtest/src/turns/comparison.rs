@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use super::{Bar, Bench, Row, verdict};
 use crate::outcome::{Outcome, Verdict};
-use crate::report;
 use crate::scenario::Finished;
+
+const QUIET_CORES: f64 = 0.1;
 
 /// A column's title, and its text for a row.
 pub(crate) type Column = (&'static str, fn(&Row) -> String);
@@ -42,12 +43,6 @@ impl Comparison {
             format!("echo of 32 bytes over {sessions} sessions"),
         );
         outcome.seconds = bench.time.as_secs_f64();
-        outcome.parameters(&[
-            ("sessions", &sessions),
-            ("seconds", &bench.time.as_secs()),
-            ("warmup", &format!("{}ms", bench.warmup.as_millis())),
-            ("rounds", &rounds),
-        ]);
         for row in &rows {
             row.figures(&mut outcome);
             row.violations(&mut outcome);
@@ -113,7 +108,14 @@ impl fmt::Display for Comparison {
             &self.rows.iter().map(cells).collect::<Vec<_>>(),
         )?;
         self.write_redis(out)?;
-        report::write_disturbance(out, self.rows.iter().map(|row| row.other_cores))?;
+        let other_cores = self.rows.iter().map(|row| row.other_cores);
+        let most = other_cores.fold(0.0, f64::max);
+        if most > QUIET_CORES {
+            writeln!(
+                out,
+                "NOT QUIET: other work took up to {most:.2} cores; measure again on a quiet machine"
+            )?;
+        }
         for row in &self.rows {
             // A run waits for calls in flight.
             if row.seconds > self.outcome.seconds * 1.1 + 0.1 {

@@ -143,7 +143,7 @@ fn row(
     let both: Vec<(f64, f64)> = base.map_or(Vec::new(), |(_, base)| {
         let both = rounds.iter().zip(base);
         let both = both.filter_map(|(it, base)| Some((it.as_ref()?, base.as_ref()?)));
-        let cpu_us = |turn: &Turn| turn.report.cpu_us_per_call();
+        let cpu_us = |turn: &Turn| turn.report.cpu_us_per_call;
         both.map(|(it, base)| (cpu_us(it), cpu_us(base))).collect()
     });
     let has_base = !both.is_empty();
@@ -156,14 +156,14 @@ fn row(
             _ => format!("{} {}", case.mode.name(), case.name),
         },
         base: case.base.clone(),
-        cpu_us_per_call: of(RunReport::cpu_us_per_call),
+        cpu_us_per_call: of(|report| report.cpu_us_per_call),
         times_base: has_base.then(|| Measured::of(both.iter().map(|(it, base)| it / base))),
         more_us: has_base.then(|| median(both.iter().map(|(it, base)| it - base))),
-        p50_us: of(|report| report.latency.p50_us),
-        p99_us: of(|report| report.latency.p99_us),
+        p50_us: of(|report| report.p50_us),
+        p99_us: of(|report| report.p99_us),
         calls_per_s: of(|report| report.calls_per_s),
-        rss_kib: of(|it| it.server.as_ref().map_or(0.0, |it| it.rss_kib as f64)).median,
-        other_cores: median(reports().filter_map(|report| report.other_cores)),
+        rss_kib: of(|report| report.rss_kib).median,
+        other_cores: of(|report| report.other_cores).median,
         redis: redis(
             reports()
                 .filter_map(|report| report.redis.as_ref())
