@@ -57,9 +57,6 @@ pub(crate) enum Command {
     Cost(crate::cost::Cost),
     /// Open many silent streams, hold them while calls run, and print the cost of each.
     Idle(Idle),
-    /// Hold a share of the streams of `idle`, which starts one or more such processes.
-    #[command(hide = true)]
-    IdleCrowd(crate::idle::Wanted),
 }
 
 #[derive(Debug, Args)]

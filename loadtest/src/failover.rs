@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -10,18 +10,19 @@ use shoal_testkit::client::Client;
 use shoal_testkit::cluster::{Cluster, Member};
 use shoal_testkit::history::{Channel, Entry, History, Message, Recorder, Step, Tool};
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use crate::arrivals::{self, Done, Pool, answered};
 use crate::cli::duration;
 use crate::connection::Goodbye;
+use crate::engine::mix::Kind;
 use crate::findings::Findings;
 use crate::mcp::tools::{COUNTER, increment};
 use crate::mcp::{self, Mode};
 use crate::outcome::Outcome;
 use crate::scenario::Subject;
 use crate::servers;
-use crate::steady::{Conduct, Done, Steady};
 use crate::target::Target;
 use crate::times;
 
@@ -98,9 +99,7 @@ impl Failover {
             Kill::Edge => self.kill_edge().await,
         }
     }
-}
 
-impl Failover {
     async fn cluster(&self) -> anyhow::Result<Cluster> {
         let concurrency = (self.calls + self.steady + 64).to_string();
         let builder = self
@@ -113,9 +112,24 @@ impl Failover {
         builder.start().await
     }
 
-    async fn steady(&self, targets: &[Target], findings: &Arc<Findings>) -> anyhow::Result<Steady> {
-        let (count, rate) = (self.steady, self.steady_rate);
-        Steady::start(count, rate, targets, Conduct::Count, findings).await
+    /// Starts the clients that call steadily. Their counter reveals lost and repeated executions.
+    async fn steady(&self, targets: &[Target]) -> anyhow::Result<Steady> {
+        let mut pools = Vec::new();
+        for (number, target) in targets.iter().enumerate() {
+            let count = ((self.steady + number) / targets.len()).max(1);
+            pools.push(Pool::of(count, target.clone(), Mode::Legacy).await?);
+        }
+        let kinds = [Kind::Echo, Kind::Echo, Kind::Echo, Kind::Count];
+        let of_kind = |kind| pools.iter().map(move |pool| (Arc::clone(pool), kind));
+        let turns: Vec<_> = kinds.into_iter().flat_map(of_kind).collect();
+        let (rate, time) = (self.steady_rate, self.before + self.after);
+        let refusals = Arc::<AtomicU64>::default();
+        let counted = Arc::clone(&refusals);
+        let calls = async move { arrivals::calls(&turns, rate, time, Some(&counted)).await };
+        Ok(Steady {
+            calls: tokio::spawn(calls),
+            refusals,
+        })
     }
 
     async fn kill_session(&self) -> anyhow::Result<Outcome> {
@@ -152,8 +166,7 @@ impl Failover {
             .await
             .context("some calls did not start")?;
         crate::progress(&format!("{count} calls are in flight"));
-        let steady = self.steady(&targets, &findings).await?;
-        let refused = Arc::clone(&steady.refusals);
+        let steady = self.steady(&targets).await?;
         sleep(self.before).await;
 
         let victim = cluster.sessions()[0];
@@ -168,7 +181,8 @@ impl Failover {
         let all = async { while calls.join_next().await.is_some() {} };
         let _ = timeout(interval * steps + PATIENCE, all).await;
         sleep_until(clients.began + killed + self.after).await;
-        let steady = steady.stop().await;
+        let refused = steady.refusals;
+        let steady = answered(steady.calls.await?, "a steady call", &findings);
         outcome.seconds = clients.began.elapsed().as_secs_f64();
 
         // After all calls have ended, the count is final.
@@ -192,7 +206,7 @@ impl Failover {
             &times::of(pauses.iter().copied()),
         );
         outcome.latency("pause: the same, as many as the killed node held", &hit);
-        let latencies = times::of(steady.iter().map(|done| done.latency()));
+        let latencies = times::of(steady.iter().map(Done::latency));
         outcome.latency("steady calls, from when they were due", &latencies);
         for (name, value) in [
             ("calls in flight at the kill", pauses.len() as u64),
@@ -256,8 +270,7 @@ impl Failover {
             .await
             .context("some streams did not open")?;
         crate::progress(&format!("{count} streams are open"));
-        let steady = self.steady(others, &findings).await?;
-        let refused = Arc::clone(&steady.refusals);
+        let steady = self.steady(others).await?;
         sleep(self.before).await;
         let victim = cluster.edges()[0];
         let mut changer =
@@ -273,7 +286,8 @@ impl Failover {
         // A stream that does not return in time is counted below.
         let _ = tokio::time::timeout_at(deadline, clients.until_each(told)).await;
         sleep_until(deadline).await;
-        let steady = steady.stop().await;
+        let refused = steady.refusals;
+        let steady = answered(steady.calls.await?, "a steady call", &findings);
         outcome.seconds = clients.began.elapsed().as_secs_f64();
         drop(listening);
 
@@ -362,6 +376,11 @@ fn is_change(entry: &Entry) -> bool {
     matches!(&entry.step, Step::Received { message, .. } if message.is_notification())
 }
 
+struct Steady {
+    calls: JoinHandle<Vec<Done>>,
+    refusals: Arc<AtomicU64>,
+}
+
 /// The clients that the kill interrupts.
 struct Crowd {
     clients: Vec<Client>,
@@ -418,7 +437,7 @@ impl Crowd {
     fn show(&self, outcome: &mut Outcome, steady: &[Done], (name, moments): (&str, &[Duration])) {
         let answers = steady
             .iter()
-            .map(|done| done.answered.saturating_duration_since(self.began));
+            .map(|done| done.ended.saturating_duration_since(self.began));
         let unit = "per 100 ms";
         outcome.series("steady calls answered", unit, per_step(answers));
         outcome.series(name, unit, per_step(moments.iter().copied()));
@@ -444,7 +463,7 @@ fn judge(outcome: &mut Outcome, steady: &[Done], [killed, first_back, last_back]
         let within = steady
             .iter()
             .filter(|done| (from..until).contains(&done.due));
-        times::of(within.map(|done| done.latency()))
+        times::of(within.map(Done::latency))
     };
     let before = steady.iter().map(|done| done.due).min().unwrap_or(killed);
     let [calm, broken, storm] = [

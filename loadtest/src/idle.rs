@@ -1,24 +1,21 @@
 //! All idle streams must survive while other clients call.
 
 mod crowd;
-pub(crate) mod member;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use shoal_testkit::cluster::Cluster;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, interval, sleep};
 
-pub(crate) use self::crowd::Wanted;
-use self::crowd::{Crowd, SHARE};
+use self::crowd::{Crowd, Seen, Wanted};
+use crate::arrivals::{self, Done, Pool, answered};
 use crate::cli;
+use crate::engine::mix::Kind;
 use crate::findings::Findings;
 use crate::mcp::Mode;
-use crate::memory::{Memory, Reading, Samples};
+use crate::memory::{Memory, Reading};
 use crate::outcome::Outcome;
-use crate::servers::{Running, cluster, one_process};
-use crate::steady::{Conduct, Steady};
+use crate::servers::{self, Running, cluster, one_process};
 use crate::target::Target;
 use crate::times;
 
@@ -58,8 +55,13 @@ impl cli::Idle {
             "--rate needs at least one of --callers"
         );
         // Raises the limit before servers start, because they inherit it.
-        crate::files::raise_limit((self.streams + self.callers) as u64 + OTHER_FILES)
-            .context("could not read the limit of open files")?;
+        let files = (self.streams + self.callers) as u64 + OTHER_FILES;
+        let limit = crate::files::raise_limit(files);
+        let limit = limit.context("could not read the limit of open files")?;
+        ensure!(
+            limit >= files,
+            "this process may open {limit} files and needs {files}; raise that (`ulimit -n`)"
+        );
         let mut outcome = begin(self);
         let floor = match self.floor && self.streams > 0 {
             true => Some(floor(self).await?),
@@ -89,19 +91,27 @@ impl cli::Idle {
             count: self.bare_sessions,
             ..server.streams(self)
         };
-        let mut seen = crowd::Seen::default();
+        let mut seen = vec![grown.crowd.now()];
         if bare.count > 0 {
             let grown = Grown::open(&server, &bare, self.settle).await?;
             judge_bare(&mut outcome, &grown);
-            seen = grown.crowd.close().await?;
+            seen.push(grown.crowd.now());
         }
-        let seen = grown.crowd.close().await?.add(seen);
         outcome.seconds = began.elapsed().as_secs_f64();
-        let example = seen.example.as_deref().unwrap_or("no keep-alive in time");
-        let what = "streams or sessions that could not be opened";
-        outcome.violation(what, seen.refused, example);
-        outcome.violation("streams that were dropped", seen.dropped, example);
-        outcome.violation("keep-alives missed", seen.missed, example);
+        for Seen {
+            refused,
+            dropped,
+            missed,
+            example,
+            ..
+        } in seen
+        {
+            let example = example.as_deref().unwrap_or("no keep-alive in time");
+            let what = "streams or sessions that could not be opened";
+            outcome.violation(what, refused, example);
+            outcome.violation("streams that were dropped", dropped, example);
+            outcome.violation("keep-alives missed", missed, example);
+        }
         Ok(outcome)
     }
 }
@@ -118,53 +128,51 @@ fn begin(arguments: &cli::Idle) -> Outcome {
     Outcome::begin("idle", title)
 }
 
-#[derive(Default)]
 struct Server {
-    urls: Vec<String>,
+    targets: Vec<Target>,
     memory: Memory,
-    _cluster: Option<Cluster>,
-    started: Vec<Running>,
+    _started: Option<Running>,
 }
 
 impl Server {
     async fn start(arguments: &cli::Idle) -> anyhow::Result<Self> {
         let Some(shoal) = &arguments.shoal else {
             return Ok(Self {
-                urls: arguments.urls.clone(),
+                targets: Target::resolve_all(&arguments.urls).await?,
                 memory: Memory {
                     processes: arguments.pids.clone(),
                     redis: arguments.redis.clone(),
                 },
-                ..Self::default()
+                _started: None,
             });
         };
         if !arguments.cluster {
-            let mut server = Self::default();
-            server.add("shoal", Running::shoal(one_process(shoal, None)).await?);
-            return Ok(server);
+            return Self::of("shoal", Running::shoal(one_process(shoal, None)).await?).await;
         }
         let builder = cluster(shoal, None).edges(EDGES);
-        let cluster = builder.sessions(arguments.session_nodes).start().await?;
-        let edges = cluster.edges();
-        let urls = edges.iter().filter_map(|edge| edge.mcp_url());
+        let started = Running::shoal(builder.sessions(arguments.session_nodes)).await?;
+        let cluster = started.cluster().context("no cluster")?;
         Ok(Self {
-            urls: urls.map(str::to_owned).collect(),
-            memory: Memory::of(&cluster),
-            _cluster: Some(cluster),
-            ..Self::default()
+            targets: servers::targets(cluster).await?,
+            memory: Memory::of(cluster),
+            _started: Some(started),
         })
     }
 
-    fn add(&mut self, name: &str, started: Running) {
-        self.urls.push(started.url.clone());
-        let process = (name.to_owned(), started.pids[0]);
-        self.memory.processes.push(process);
-        self.started.push(started);
+    async fn of(name: &str, started: Running) -> anyhow::Result<Self> {
+        Ok(Self {
+            targets: vec![Target::resolve(&started.url).await?],
+            memory: Memory {
+                processes: vec![(name.to_owned(), started.pids[0])],
+                redis: None,
+            },
+            _started: Some(started),
+        })
     }
 
     fn streams(&self, arguments: &cli::Idle) -> Wanted {
         Wanted {
-            urls: self.urls.clone(),
+            targets: self.targets.clone(),
             mode: arguments.mode,
             bare: false,
             first: 0,
@@ -253,11 +261,8 @@ fn judge_bare(outcome: &mut Outcome, grown: &Grown) {
 
 async fn floor(arguments: &cli::Idle) -> anyhow::Result<f64> {
     crate::progress("the floor first");
-    let mut server = Server::default();
-    for number in 1..=arguments.streams.div_ceil(SHARE) {
-        let started = Running::own(&["serve-floor"], None).await?;
-        server.add(&format!("floor-{number}"), started);
-    }
+    let started = Running::own(&["serve-floor"], None).await?;
+    let server = Server::of("floor", started).await?;
     let wanted = Wanted {
         // The floor supports only the GET stream.
         mode: Mode::Legacy,
@@ -267,10 +272,7 @@ async fn floor(arguments: &cli::Idle) -> anyhow::Result<f64> {
     sleep(FLOOR_SETTLE).await;
     let grown = Grown::open(&server, &wanted, FLOOR_SETTLE).await?;
     let kib = grown.kib_each();
-    ensure!(
-        grown.crowd.close().await?.open > 0,
-        "the floor holds no stream"
-    );
+    ensure!(grown.crowd.now().open > 0, "the floor holds no stream");
     Ok(kib[0].1)
 }
 
@@ -279,7 +281,7 @@ async fn come_and_go(wanted: &Wanted) -> anyhow::Result<()> {
         count: WARM_UP.min(wanted.count),
         ..wanted.clone()
     };
-    let seen = Crowd::open(&few).await?.close().await?;
+    let seen = Crowd::open(&few).await?.now();
     let (lost, example) = (seen.lost(), seen.example.unwrap_or_default());
     ensure!(lost == 0, "{lost} of {} were lost: {example}", few.count);
     Ok(())
@@ -294,11 +296,9 @@ async fn warm_up(server: &Server, arguments: &cli::Idle) -> anyhow::Result<()> {
     };
     let came = come_and_go(&few).await;
     came.context("streams fail before anything is measured")?;
-    let findings = Arc::<Findings>::default();
+    let findings = Findings::default();
     let rate = arguments.rate.min(WARM_UP_RATE);
-    let calls = calls(server, arguments, rate, &findings).await?;
-    sleep(WARM_UP_TIME).await;
-    calls.stop().await;
+    calls(server, arguments, rate, WARM_UP_TIME, &findings).await?;
     if let Some(found) = findings.violations().first() {
         anyhow::bail!("calls fail before anything is measured: {}", found.example);
     }
@@ -306,17 +306,29 @@ async fn warm_up(server: &Server, arguments: &cli::Idle) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Starts the clients that call, none for a rate of 0.
+/// Returns the calls that were answered rightly.
 async fn calls(
     server: &Server,
     arguments: &cli::Idle,
     rate: u32,
-    findings: &Arc<Findings>,
-) -> anyhow::Result<Steady> {
-    let targets = Target::resolve_all(&server.urls).await?;
-    let conduct = Conduct::Echo(arguments.mode);
-    let count = if rate > 0 { arguments.callers } else { 0 };
-    Steady::start(count, f64::from(rate.max(1)), &targets, conduct, findings).await
+    time: Duration,
+    findings: &Findings,
+) -> anyhow::Result<Vec<Done>> {
+    if rate == 0 {
+        sleep(time).await;
+        return Ok(Vec::new());
+    }
+    let mut turns = Vec::new();
+    for target in &server.targets {
+        let count = arguments.callers.div_ceil(server.targets.len());
+        let pool = Pool::of(count, target.clone(), arguments.mode).await;
+        turns.push((
+            pool.context("could not open a session for calls")?,
+            Kind::Echo,
+        ));
+    }
+    let done = arrivals::calls(&turns, f64::from(rate), time, None).await;
+    Ok(answered(done, "a call", findings))
 }
 
 /// Holds the streams while other clients call.
@@ -327,30 +339,32 @@ async fn hold(
     began: Instant,
     outcome: &mut Outcome,
 ) -> anyhow::Result<()> {
-    let findings = Arc::<Findings>::default();
-    let calls = calls(server, arguments, arguments.rate, &findings).await?;
+    let findings = Findings::default();
+    let calling = calls(server, arguments, arguments.rate, arguments.hold, &findings);
     let end = Instant::now() + arguments.hold;
-    let (mut memory, mut streams) = (Samples::default(), Vec::new());
-    loop {
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            break;
+    let holding = async {
+        let mut ticks = interval(SAMPLE_EVERY);
+        for tick in 0_u64.. {
+            ticks.tick().await;
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let (seen, seconds) = (crowd.now(), began.elapsed().as_secs_f64());
+            if tick.is_multiple_of(SAY_EVERY) {
+                let (open, lost, left) = (seen.open, seen.lost(), left.as_secs());
+                crate::progress(&format!(
+                    "holding: {open} streams, {lost} lost, {left} s to go"
+                ));
+            }
+            outcome.point("open streams", "", (seconds, seen.open as f64));
+            server.memory.sample(seconds, outcome).await?;
         }
-        sleep(left.min(SAMPLE_EVERY)).await;
-        let (seen, seconds) = (crowd.now(), began.elapsed().as_secs_f64());
-        if (streams.len() as u64).is_multiple_of(SAY_EVERY) {
-            let (open, lost, left) = (seen.open, seen.lost(), left.as_secs());
-            crate::progress(&format!(
-                "holding: {open} streams, {lost} lost, {left} s to go"
-            ));
-        }
-        streams.push((seconds, seen.open as f64));
-        memory.add(seconds, server.memory.read().await?);
-    }
-    outcome.series("open streams", "", streams);
-    memory.write("KiB", outcome);
-    let done = calls.stop().await;
-    let latency = times::of(done.iter().map(|done| done.latency()));
+        anyhow::Ok(())
+    };
+    let (done, held) = tokio::join!(calling, holding);
+    let (done, ()) = (done?, held?);
+    let latency = times::of(done.iter().map(Done::latency));
     let rate = latency.len() as f64 / arguments.hold.as_secs_f64();
     outcome.higher("calls answered rightly", rate, "1/s");
     outcome.latency("echo calls meanwhile, from when each was due", &latency);

@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::arrivals::{self, Pool};
 use crate::cli::duration;
 use crate::connection::{Goodbye, Reply};
+use crate::engine::call::Caller;
 use crate::failure::Failure;
 use crate::findings::Findings;
 use crate::mcp::Mode;
@@ -85,7 +86,7 @@ impl Listeners {
         let heard: Vec<Heard> = opened.await.context("could not open a stream")?;
         crate::progress(&format!("{} streams are open", heard.len()));
 
-        let pool = Arc::new(Pool::new(targets[0].clone(), Mode::Modern));
+        let pool = Pool::new(targets[0].clone(), Mode::Modern);
         let third = self.duration / 3;
         let mut made = change(&pool, self.rate, third, &findings).await;
         let before = measure(&pids)?.rss_kib;
@@ -93,7 +94,10 @@ impl Listeners {
         let after = measure(&pids)?.rss_kib;
         // Makes the last change alone, so that its time is known.
         let began = Instant::now();
-        match pool.call(TIMEOUT, increment).await {
+        match pool
+            .call(async |caller: &mut Caller| increment(&mut caller.client).await)
+            .await
+        {
             Ok(()) => made += 1,
             Err(failure) => findings.failed("a change", &failure),
         }
@@ -206,12 +210,11 @@ async fn expect_counter(target: &Target, value: u64) -> Result<(), Failure> {
 async fn change(pool: &Arc<Pool>, rate: f64, time: Duration, findings: &Findings) -> u64 {
     let change = |_| {
         let pool = Arc::clone(pool);
-        async move { pool.call(TIMEOUT, increment).await }
+        async move {
+            pool.call(async |caller: &mut Caller| increment(&mut caller.client).await)
+                .await
+        }
     };
     let ended = arrivals::spread(rate, time, change).await;
-    let failed: Vec<&Failure> = ended.iter().filter_map(|one| one.as_ref().err()).collect();
-    for failure in &failed {
-        findings.failed("a change", failure);
-    }
-    (ended.len() - failed.len()) as u64
+    arrivals::answered(ended, "a change", findings).len() as u64
 }

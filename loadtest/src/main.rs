@@ -25,7 +25,6 @@ mod resume;
 mod scenario;
 mod servers;
 mod soak;
-mod steady;
 mod table;
 mod tenants;
 mod times;
@@ -65,7 +64,6 @@ fn perform(command: Command) -> anyhow::Result<bool> {
         Command::Payload(it) => execute(Some(1), it.json.as_ref(), it.run()),
         Command::Soak(it) => execute(None, it.subject.json.as_ref(), it.run()),
         Command::Idle(it) => execute(None, it.json.as_ref(), it.run()),
-        Command::IdleCrowd(arguments) => idle::member::execute(&arguments),
         Command::Table(arguments) => table::execute(&arguments),
         Command::Telemetry(arguments) => features::telemetry(&arguments),
         Command::Features(arguments) => features::execute(&arguments),

@@ -14,7 +14,7 @@ pub(crate) const RESIDENT: &str = ": resident memory";
 /// KiB by name, such as `edge-1: resident memory` or `redis: used memory`.
 pub(crate) type Reading = BTreeMap<String, f64>;
 
-/// The processes to read, by their names.
+/// The processes to read, by their names. Those of one name count together.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memory {
     pub(crate) processes: Vec<(String, u32)>,
@@ -41,13 +41,21 @@ impl Memory {
             let kib = usage
                 .with_context(|| format!("could not read {name}"))?
                 .rss_kib;
-            reading.insert(format!("{name}{RESIDENT}"), kib as f64);
+            *reading.entry(format!("{name}{RESIDENT}")).or_default() += kib as f64;
         }
         if let Some(redis) = &self.redis {
             let kib = used_memory(redis).await? as f64 / 1024.0;
             reading.insert("redis: used memory".to_owned(), kib);
         }
         Ok(reading)
+    }
+
+    /// Adds a point to the series of each process.
+    pub(crate) async fn sample(&self, seconds: f64, outcome: &mut Outcome) -> anyhow::Result<()> {
+        for (name, kib) in self.read().await? {
+            outcome.point(&name, "KiB", (seconds, kib));
+        }
+        Ok(())
     }
 }
 
@@ -57,24 +65,6 @@ pub(crate) fn named(text: &str) -> Result<(String, u32), String> {
     match pid.parse() {
         Ok(pid) if !name.is_empty() => Ok((name.to_owned(), pid)),
         _ => Err(format!("{text} is not NAME=PID, like edge-1=4711")),
-    }
-}
-
-/// Values by name, with the seconds since the begin.
-#[derive(Debug, Default)]
-pub(crate) struct Samples(pub(crate) BTreeMap<String, Vec<(f64, f64)>>);
-
-impl Samples {
-    pub(crate) fn add(&mut self, seconds: f64, reading: Reading) {
-        for (name, value) in reading {
-            self.0.entry(name).or_default().push((seconds, value));
-        }
-    }
-
-    pub(crate) fn write(self, unit: &str, outcome: &mut Outcome) {
-        for (name, points) in self.0 {
-            outcome.series(name, unit, points);
-        }
     }
 }
 

@@ -157,6 +157,14 @@ impl Outcome {
         self.series.push(Series { name, unit, points });
     }
 
+    /// Adds a point to a series, which begins with its first point.
+    pub(crate) fn point(&mut self, name: &str, unit: &str, point: (f64, f64)) {
+        match self.series.iter_mut().find(|series| series.name == name) {
+            Some(series) => series.points.push(point),
+            None => self.series(name, unit, vec![point]),
+        }
+    }
+
     pub(crate) fn mark(&mut self, at_s: f64, what: impl Into<String>) {
         let what = what.into();
         self.marks.push(Mark { at_s, what });

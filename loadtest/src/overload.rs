@@ -6,12 +6,12 @@ use anyhow::ensure;
 use clap::Args;
 use tokio::time::Instant;
 
-use crate::arrivals::{self, Pool};
+use crate::arrivals::{self, Done, Pool};
 use crate::cli::duration;
+use crate::engine::call::Caller;
 use crate::failure::Failure;
 use crate::findings::Findings;
 use crate::mcp::Mode;
-use crate::mcp::client::Client;
 use crate::mcp::tools::call;
 use crate::outcome::Outcome;
 use crate::scenario::Subject;
@@ -22,8 +22,6 @@ use crate::times;
 const GOODPUT: f64 = 0.9;
 
 const SHED_WITHIN: Duration = Duration::from_millis(50);
-
-const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The arguments of `loadtest overload`.
 #[derive(Debug, Args)]
@@ -72,17 +70,22 @@ impl Overload {
         let cluster = cluster.setting("pools.demo.concurrency", &self.places.to_string());
         let cluster = cluster.start().await?;
         let target = Target::resolve(cluster.url()).await?;
-        let pool = Arc::new(Pool::new(target, Mode::Modern));
+        let pool = Pool::new(target, Mode::Modern);
         let milliseconds = self.service.as_millis();
-        let call = |due| {
+        let call = |_| {
             let pool = Arc::clone(&pool);
             let arguments = format!(r#"{{"steps":1,"interval_ms":{milliseconds}}}"#);
             async move {
-                let calling = async |client: &mut Client| {
-                    call(client, "long_job", &arguments, "done after 1 steps").await
+                let calling = async |caller: &mut Caller| {
+                    call(
+                        &mut caller.client,
+                        "long_job",
+                        &arguments,
+                        "done after 1 steps",
+                    )
+                    .await
                 };
-                let called = pool.call(CALL_TIMEOUT, calling).await;
-                (due, called, Instant::now())
+                pool.call(calling).await
             }
         };
         let rate = capacity * self.times;
@@ -95,18 +98,15 @@ impl Overload {
     }
 }
 
-/// When a call was due, its result, and when it ended.
-type Ended = (Instant, Result<(), Failure>, Instant);
-
-fn conclude(outcome: &mut Outcome, ended: Vec<Ended>, measured: Range<Instant>, capacity: f64) {
+fn conclude(outcome: &mut Outcome, ended: Vec<Done>, measured: Range<Instant>, capacity: f64) {
     let (findings, mut done, mut refused) = (Findings::default(), Vec::new(), Vec::new());
     let (mut answered, mut without) = (0_u32, 0_u32);
-    for (due, called, end) in ended {
-        let took = measured.contains(&due).then_some(end - due);
-        match called {
+    for Done { due, ended, result } in ended {
+        let took = measured.contains(&due).then_some(ended - due);
+        match result {
             Ok(()) => {
                 // Counts answers in the measured time, whenever their calls were sent.
-                answered += u32::from(measured.contains(&end));
+                answered += u32::from(measured.contains(&ended));
                 done.extend(took);
             }
             Err(Failure::Status {

@@ -18,8 +18,8 @@ use crate::connection::Goodbye;
 use crate::findings::Findings;
 use crate::mcp::tools::COUNTER;
 use crate::mcp::{self, Mode};
+use crate::memory::Memory;
 use crate::outcome::Outcome;
-use crate::process;
 use crate::servers::{Running, one_process};
 use crate::soak;
 use crate::target::Target;
@@ -27,6 +27,7 @@ use crate::target::Target;
 /// Clients may run on for the sum of the last call's timeouts.
 const END_GRACE: Duration = Duration::from_secs(75);
 
+const SAY_EVERY_S: u64 = 10;
 /// Maximum departures in a call. Afterwards, the client stays until the end.
 const MOST_RESUMES: usize = 8;
 
@@ -77,38 +78,39 @@ async fn run(options: &cli::Resume, urls: &[String], pids: &[u32]) -> anyhow::Re
         };
         tokio::spawn(life.run())
     });
-    let mut memory = Vec::new();
-    let sampling = sample(pids, began, until, &mut memory);
+    let processes = pids.iter().map(|pid| ("server".to_owned(), *pid));
+    let memory = Memory {
+        processes: processes.collect(),
+        redis: None,
+    };
+    let sampling = sample(&memory, began, until, &mut outcome);
     let (ended, sampled) = tokio::join!(join_all(Vec::from_iter(lives)), sampling);
     ended.into_iter().collect::<Result<(), _>>()?;
     sampled?;
     outcome.seconds = began.elapsed().as_secs_f64();
     let verdict = verdict.lock().unwrap_or_else(PoisonError::into_inner);
     conclude(&mut outcome, &verdict);
-    if !memory.is_empty() {
-        soak::judge(&mut outcome, "server", &memory);
-        outcome.series("server: resident memory", "KiB", memory);
-    }
+    soak::judge(&mut outcome);
     Ok(outcome)
 }
 
 /// Samples memory only under load, because later samples are lower.
 async fn sample(
-    pids: &[u32],
+    memory: &Memory,
     began: Instant,
     until: Instant,
-    memory: &mut Vec<(f64, f64)>,
+    outcome: &mut Outcome,
 ) -> anyhow::Result<()> {
     let mut seconds = interval(Duration::from_secs(1));
-    while !pids.is_empty() && Instant::now() < until {
+    while Instant::now() < until {
         seconds.tick().await;
-        let (at, kib) = (
-            began.elapsed().as_secs_f64(),
-            process::measure(pids)?.rss_kib,
-        );
-        memory.push((at, kib as f64));
-        if memory.len().is_multiple_of(10) {
-            crate::progress(&format!("{at:.0} s: {:.1} MiB", kib as f64 / 1024.0));
+        let at = began.elapsed().as_secs_f64();
+        memory.sample(at, outcome).await?;
+        if (at as u64).is_multiple_of(SAY_EVERY_S) {
+            crate::progress(&format!(
+                "{at:.0} s of {:.0} s",
+                (until - began).as_secs_f64()
+            ));
         }
     }
     Ok(())

@@ -82,6 +82,10 @@ impl Running {
         self
     }
 
+    pub(crate) fn cluster(&self) -> Option<&Cluster> {
+        self.shoal.as_ref()
+    }
+
     /// Returns the admin port, if the server is a single process of Shoal.
     pub(crate) fn admin(&self) -> Option<&Admin> {
         let member = self.shoal.as_ref()?.members().first()?;

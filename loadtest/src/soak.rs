@@ -13,8 +13,8 @@ use self::churn::Churn;
 use self::slope::Slope;
 use crate::cli::duration;
 use crate::findings::Findings;
-use crate::memory::{Memory, RESIDENT, Reading, Samples};
-use crate::outcome::Outcome;
+use crate::memory::{Memory, RESIDENT, Reading};
+use crate::outcome::{Outcome, Series};
 use crate::process;
 use crate::scenario::Subject;
 use crate::servers;
@@ -72,7 +72,6 @@ impl Soak {
         let began = Instant::now();
         let running = Arc::clone(&churn).run(self.rate, self.duration);
         let mut running = tokio::spawn(running);
-        let (mut resident, mut others) = (Samples::default(), Samples::default());
         let mut readings = interval_at(began + self.every, self.every);
         loop {
             tokio::select! {
@@ -83,8 +82,10 @@ impl Soak {
                     crate::progress(&format!(
                         "{seconds:.0} s: {opened} sessions opened, held {held:?}, {found} findings"
                     ));
-                    resident.add(seconds, memory.read().await?);
-                    others.add(seconds, held);
+                    memory.sample(seconds, &mut outcome).await?;
+                    for (name, count) in &held {
+                        outcome.point(name, "", (seconds, *count));
+                    }
                 }
             }
         }
@@ -93,13 +94,7 @@ impl Soak {
             .cpu
             .saturating_sub(cpu_before);
         figures(&mut outcome, &churn.counts, cpu);
-        for (name, points) in &resident.0 {
-            if let Some(process) = name.strip_suffix(RESIDENT) {
-                judge(&mut outcome, process, points);
-            }
-        }
-        resident.write("KiB", &mut outcome);
-        others.write("", &mut outcome);
+        judge(&mut outcome);
         self.expire(&mut outcome, &cluster).await?;
         outcome.violations = churn.findings.violations();
         Ok(outcome)
@@ -186,23 +181,27 @@ async fn held(cluster: &Cluster) -> anyhow::Result<Reading> {
     Ok(held)
 }
 
-pub(crate) fn judge(outcome: &mut Outcome, process: &str, points: &[(f64, f64)]) {
-    let last = points.last().map_or(0.0, |point| point.1);
-    let name = format!("{process}: resident memory at the end");
-    outcome.lower(name, last, "KiB");
-    let asked = "of the last two thirds, indistinguishable from 0 or falling";
-    let Some(slope) = Slope::settled(points) else {
-        let what = format!("{process}: slope of memory {asked}: too few readings");
-        return outcome.verdict(what, None);
-    };
-    let [median, low, high] = [slope.median, slope.low, slope.high].map(|slope| slope * 3_600.0);
-    outcome.lower(format!("{process}: slope of memory"), median, "KiB/h");
-    outcome.verdict(
-        format!(
-            "{process}: slope of memory {median:+.0} KiB/h (95 %: {low:+.0} to {high:+.0}) {asked}"
-        ),
-        !slope.grows(),
-    );
+/// Judges the memory of each process.
+pub(crate) fn judge(outcome: &mut Outcome) {
+    for Series { name, points, .. } in outcome.series.clone() {
+        let (Some(process), Some(last)) = (name.strip_suffix(RESIDENT), points.last()) else {
+            continue;
+        };
+        let name = format!("{process}: resident memory at the end");
+        outcome.lower(name, last.1, "KiB");
+        let name = format!("{process}: slope of memory");
+        let asked = "of the last two thirds, indistinguishable from 0 or falling";
+        let Some(slope) = Slope::settled(&points) else {
+            outcome.verdict(format!("{name} {asked}: too few readings"), None);
+            continue;
+        };
+        let [median, low, high] =
+            [slope.median, slope.low, slope.high].map(|slope| slope * 3_600.0);
+        let range = format!("(95 %: {low:+.0} to {high:+.0})");
+        let what = format!("{name} {median:+.0} KiB/h {range} {asked}");
+        outcome.lower(name, median, "KiB/h");
+        outcome.verdict(what, !slope.grows());
+    }
 }
 
 fn count(counts: &Findings, what: &str) -> u64 {

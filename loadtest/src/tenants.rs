@@ -1,10 +1,10 @@
 //! A hostile tenant exhausts one resource after the other, and a good tenant must not notice.
 
 mod bound;
-mod good;
 mod hostile;
 mod item;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -14,16 +14,18 @@ use shoal_testkit::cluster::{Cluster, Member, Role, setting};
 use tokio::time::{interval, sleep};
 
 use self::bound::Limits;
-use self::good::{Good, Worked};
 use self::hostile::{Hostile, Tally};
 use self::item::{Gauge, Item};
+use crate::arrivals::{self, Done, Pool};
 use crate::cli::duration;
-use crate::mcp::{bearer, token_entry};
+use crate::engine::mix::Kind;
+use crate::mcp::{Mode, bearer, token_entry};
 use crate::outcome::Outcome;
 use crate::process;
 use crate::scenario::Subject;
 use crate::servers;
 use crate::target::Target;
+use crate::times;
 
 const EDGES: usize = 2;
 const WORKERS: usize = 2;
@@ -126,7 +128,7 @@ impl Tenants {
             });
             let scene = Scene {
                 options: self,
-                good: Good::new(&good, self.rate),
+                good: pools(&good),
                 cluster,
                 hostile,
             };
@@ -155,8 +157,23 @@ fn settings(tokens: &[String; 2], changed: &[String]) -> anyhow::Result<Vec<(Str
 struct Scene<'a> {
     options: &'a Tenants,
     cluster: Cluster,
-    good: Good,
+    /// The good tenant calls `echo` in the modern era. In the legacy era, it calls `echo_once`, which must not be repeated.
+    good: Vec<(Arc<Pool>, Kind)>,
     hostile: Vec<Target>,
+}
+
+struct Worked {
+    calls: u64,
+    failed: u64,
+    /// The first failure.
+    example: String,
+    p99: Duration,
+}
+
+fn pools(targets: &[Target]) -> Vec<(Arc<Pool>, Kind)> {
+    let kinds = [(Mode::Modern, Kind::Echo), (Mode::Legacy, Kind::Journaled)];
+    let of_target = |target: &Target| kinds.map(|(mode, kind)| (Pool::new(target.clone(), mode), kind));
+    targets.iter().flat_map(of_target).collect()
 }
 
 /// The events of the time in which both tenants worked.
@@ -177,7 +194,7 @@ impl Scene<'_> {
         bounds: &[(Role, u64)],
         outcome: &mut Outcome,
     ) -> anyhow::Result<()> {
-        let warm = self.good.work(WARM_UP).await;
+        let warm = self.work(WARM_UP).await;
         ensure!(
             warm.failed == 0,
             "alone, the good tenant fails: {}",
@@ -245,6 +262,19 @@ impl Scene<'_> {
         Ok(())
     }
 
+    async fn work(&self, time: Duration) -> Worked {
+        let done = arrivals::calls(&self.good, self.options.rate, time, None).await;
+        let failures = done.iter().filter_map(|done| done.result.as_ref().err());
+        let failures: Vec<String> = failures.map(ToString::to_string).collect();
+        let right = done.iter().filter(|done| done.result.is_ok());
+        Worked {
+            calls: done.len() as u64,
+            failed: failures.len() as u64,
+            example: failures.into_iter().next().unwrap_or_default(),
+            p99: times::quantile(&times::of(right.map(Done::latency)), 0.99),
+        }
+    }
+
     async fn phase(&self, item: Option<Item>, seconds: u64) -> anyhow::Result<Phase> {
         let Tenants {
             connections, pace, ..
@@ -257,7 +287,7 @@ impl Scene<'_> {
         let before = process::measure(&pids)?.cpu;
         let most = AtomicU64::new(0);
         let worked = tokio::select! {
-            worked = self.good.work(Duration::from_secs(seconds)) => worked,
+            worked = self.work(Duration::from_secs(seconds)) => worked,
             () = self.watch(item, &hostile.tally, &most) => unreachable!("it watches until it is dropped"),
         };
         let cpu = process::measure(&pids)?.cpu.saturating_sub(before);

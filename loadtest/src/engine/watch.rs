@@ -5,7 +5,7 @@ use tokio::time::sleep;
 
 use super::Engine;
 use super::pacer::Pacer;
-use crate::outcome::Series;
+use crate::outcome::{Outcome, Series};
 use crate::servers::redis;
 use crate::{process, times};
 
@@ -39,7 +39,7 @@ impl Engine {
     pub(crate) async fn watch(&self) -> anyhow::Result<Seen> {
         let plan = &self.shared.plan;
         let calls = || self.shared.tally.counts().calls;
-        let mut series = Vec::new();
+        let mut seen = Outcome::default();
         let mut first = self.reading(true).await?;
         let mut last = first.clone();
         let mut late = Duration::ZERO;
@@ -68,13 +68,14 @@ impl Engine {
                 sleep(left.min(PERIOD)).await;
                 let reading = self.reading(false).await?;
                 if (reading.at - last.at).as_secs_f64() > LEAST_S {
-                    self.look(index, &last, &reading, &mut series);
+                    self.look(index, &last, &reading, &mut seen);
                     last = reading;
                 }
             }
         }
         let last = self.reading(true).await?;
         self.stages.current.send_replace(self.stages.all.len());
+        let mut series = seen.series;
         series.retain(|series: &Series| series.points.iter().any(|(_, value)| *value != 0.0));
         Ok(Seen {
             series,
@@ -101,7 +102,7 @@ impl Engine {
         })
     }
 
-    fn look(&self, stage: usize, last: &Reading, now: &Reading, series: &mut Vec<Series>) {
+    fn look(&self, stage: usize, last: &Reading, now: &Reading, seen: &mut Outcome) {
         let (name, label) = (&self.stages.all[stage].name, &self.shared.plan.label);
         let name = if stage == 0 { "warm-up" } else { name };
         let behind = self.pacer.as_deref().map_or(0, Pacer::behind);
@@ -138,14 +139,7 @@ impl Engine {
             values.push(("server's resident memory", "MiB", mib));
         }
         for (name, unit, value) in values {
-            match series.iter_mut().find(|series| series.name == name) {
-                Some(series) => series.points.push((since, value)),
-                None => series.push(Series {
-                    name: name.to_owned(),
-                    unit: unit.to_owned(),
-                    points: vec![(since, value)],
-                }),
-            }
+            seen.point(name, unit, (since, value));
         }
     }
 }

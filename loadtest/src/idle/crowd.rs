@@ -1,48 +1,43 @@
-//! Idle streams in one or more processes, because a process may open too few files for all of them.
+//! Many streams or sessions that do nothing.
 
-use std::process::Stdio;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
-use clap::Args;
-use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::{Child, Command};
-use tokio::sync::watch;
-use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep};
+use anyhow::ensure;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
 
-use super::member::OTHER_FILES;
-use crate::cli::duration;
+use crate::connection::{Goodbye, Reply};
+use crate::failure::Failure;
 use crate::mcp::Mode;
+use crate::mcp::client::Client;
+use crate::target::Target;
 
-/// Maximum streams of one process. A lower limit of open files reduces it.
-pub(super) const SHARE: usize = 10_000;
+/// More streams at once would overflow a server's accept queue.
+const OPENING: usize = 48;
+const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
+const LATE: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const STUCK: Duration = Duration::from_secs(60);
 const EACH: Duration = Duration::from_millis(20);
+/// One address has only about 28,000 ports for connections to one server.
+const PER_ADDRESS: usize = 4_000;
 
-/// The streams of a crowd, or of one of its processes.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct Wanted {
-    #[arg(long = "url", required = true)]
-    pub(super) urls: Vec<String>,
-    #[arg(long, value_enum)]
+#[derive(Debug, Clone)]
+pub(super) struct Wanted {
+    pub(super) targets: Vec<Target>,
     pub(super) mode: Mode,
     /// Open only sessions, without streams.
-    #[arg(long)]
     pub(super) bare: bool,
-    /// Number of streams before this share.
-    #[arg(long)]
+    /// Number of members of earlier crowds.
     pub(super) first: usize,
-    #[arg(long)]
     pub(super) count: usize,
-    #[arg(long, value_parser = duration)]
     pub(super) keep_alive: Duration,
 }
 
-/// The state of streams or sessions, which a process of the crowd prints repeatedly.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Seen {
     pub(super) open: usize,
     pub(super) refused: u64,
@@ -55,40 +50,38 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    pub(super) fn add(mut self, other: Self) -> Self {
-        self.open += other.open;
-        self.refused += other.refused;
-        self.dropped += other.dropped;
-        self.missed += other.missed;
-        self.example = self.example.or(other.example);
-        self
-    }
-
     pub(super) fn lost(&self) -> u64 {
         self.refused + self.dropped
     }
 }
 
-pub(super) struct Crowd(Vec<Share>);
-
-struct Share {
-    child: Child,
-    seen: watch::Receiver<Seen>,
-    reader: JoinHandle<anyhow::Result<()>>,
+/// Streams that stay open until this is dropped.
+pub(super) struct Crowd {
+    seen: Arc<Mutex<Seen>>,
+    _members: JoinSet<()>,
 }
 
 impl Crowd {
     pub(super) async fn open(wanted: &Wanted) -> anyhow::Result<Self> {
-        let limit = crate::files::raise_limit(SHARE as u64 + OTHER_FILES)?;
-        let most = usize::try_from(limit.saturating_sub(OTHER_FILES))?.min(SHARE);
-        ensure!(
-            most > 0,
-            "this process may open {limit} files; raise that (`ulimit -n`)"
-        );
-        let end = wanted.first + wanted.count;
-        let firsts = (wanted.first..end).step_by(most);
-        let shares = firsts.map(|first| Share::start(wanted, first, most.min(end - first)));
-        let crowd = Self(shares.collect::<anyhow::Result<_>>()?);
+        let seen = Arc::<Mutex<Seen>>::default();
+        let gate = Arc::new(Semaphore::new(OPENING));
+        let mut members = JoinSet::new();
+        for number in wanted.first..wanted.first + wanted.count {
+            let target = wanted.targets[number % wanted.targets.len()].clone();
+            let member = Member {
+                source: source(number, target.address.ip()),
+                target,
+                mode: wanted.mode,
+                bare: wanted.bare,
+                keep_alive: wanted.keep_alive,
+                seen: Arc::clone(&seen),
+            };
+            members.spawn(member.live(Arc::clone(&gate)));
+        }
+        let crowd = Self {
+            seen,
+            _members: members,
+        };
         let what = if wanted.bare { "sessions" } else { "streams" };
         let deadline = Instant::now() + STUCK + EACH.mul_f64(wanted.count as f64);
         loop {
@@ -99,8 +92,6 @@ impl Crowd {
                 crate::progress(&format!("{open} {what} open, {lost} lost"));
                 return Ok(crowd);
             }
-            let ended = crowd.0.iter().any(|share| share.reader.is_finished());
-            ensure!(!ended, "a process of the crowd ended early");
             ensure!(
                 Instant::now() < deadline,
                 "only {open} of {count} {what} could be opened, and {lost} were lost; a server that may open too few \
@@ -110,50 +101,96 @@ impl Crowd {
     }
 
     pub(super) fn now(&self) -> Seen {
-        let shares = self.0.iter().map(|share| share.seen.borrow().clone());
-        shares.fold(Seen::default(), Seen::add)
-    }
-
-    pub(super) async fn close(mut self) -> anyhow::Result<Seen> {
-        for share in &mut self.0 {
-            drop(share.child.stdin.take());
-            (&mut share.reader).await??;
-            share.child.wait().await?;
-        }
-        Ok(self.now())
+        lock(&self.seen).clone()
     }
 }
 
-impl Share {
-    fn start(wanted: &Wanted, first: usize, count: usize) -> anyhow::Result<Self> {
-        let program = std::env::current_exe().context("could not find this program")?;
-        let mut command = Command::new(program);
-        let keep_alive = format!("{}ms", wanted.keep_alive.as_millis());
-        command
-            .args(["idle-crowd", "--mode", wanted.mode.name()])
-            .args(["--first", &first.to_string()])
-            .args(["--count", &count.to_string()])
-            .args(["--keep-alive", &keep_alive])
-            .args(wanted.urls.iter().flat_map(|url| ["--url", url]))
-            .args(wanted.bare.then_some("--bare"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true);
-        let child = command.spawn();
-        let mut child = child.context("could not start a process for the crowd")?;
-        let output = child.stdout.take().context("no output to read")?;
-        let (told, seen) = watch::channel(Seen::default());
-        let reader = tokio::spawn(async move {
-            let mut lines = BufReader::new(output).lines();
-            while let Some(line) = lines.next_line().await? {
-                told.send_replace(serde_json::from_str(&line)?);
+struct Member {
+    source: Option<IpAddr>,
+    target: Target,
+    mode: Mode,
+    bare: bool,
+    keep_alive: Duration,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Member {
+    async fn live(self, gate: Arc<Semaphore>) {
+        let permit = gate.acquire().await;
+        let opened = timeout(OPEN_TIMEOUT, self.open()).await;
+        drop(permit);
+        let late = |_| Failure::Transport("opening took too long".to_owned());
+        let reply = match opened.map_err(late).flatten() {
+            Ok(reply) => reply,
+            Err(failure) => {
+                let mut seen = lock(&self.seen);
+                seen.refused += 1;
+                seen.example.get_or_insert(failure.to_string());
+                return;
             }
-            Ok(())
-        });
-        Ok(Self {
-            child,
-            seen,
-            reader,
-        })
+        };
+        lock(&self.seen).open += 1;
+        let why = match reply {
+            Some(reply) => self.watch(reply).await,
+            None => std::future::pending().await,
+        };
+        let mut seen = lock(&self.seen);
+        seen.open -= 1;
+        seen.dropped += 1;
+        seen.example.get_or_insert(why);
+    }
+
+    /// Returns `None` for a bare session, which needs no connection.
+    async fn open(&self) -> Result<Option<Reply>, Failure> {
+        // Resetting avoids one TIME_WAIT per stream.
+        let goodbye = Goodbye::Reset;
+        let opening = Client::open_with(self.source, &self.target, self.mode, goodbye, "{}");
+        let client = opening.await?;
+        if self.bare {
+            return Ok(None);
+        }
+        let reply = client.listen().await?;
+        match reply.is_streamed() {
+            true => Ok(Some(reply)),
+            false => Err(Failure::Wrong("the answer is no stream".to_owned())),
+        }
+    }
+
+    /// Returns why the stream ended.
+    async fn watch(&self, mut reply: Reply) -> String {
+        loop {
+            match timeout(self.keep_alive * 2 + LATE, reply.next_bytes()).await {
+                Ok(Ok(Some(_))) => {}
+                Ok(Ok(None)) => return "the server ended the stream".to_owned(),
+                Ok(Err(failure)) => return failure.to_string(),
+                Err(_) => lock(&self.seen).missed += 1,
+            }
+        }
+    }
+}
+
+/// `None` for IPv6, which has only one loopback address. The first address is left for the calls.
+fn source(number: usize, server: IpAddr) -> Option<IpAddr> {
+    let host = u32::try_from(2 + number / PER_ADDRESS).ok()?;
+    let loopback = u32::from(Ipv4Addr::new(127, 0, 0, 0));
+    (server.is_ipv4()).then(|| Ipv4Addr::from(loopback + host).into())
+}
+
+fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
+    seen.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::source;
+
+    #[test]
+    fn addresses_change_before_their_ports_are_used_up() {
+        let server = "127.0.0.1".parse().unwrap();
+        let at = |number| source(number, server).unwrap().to_string();
+        assert_eq!(at(0), "127.0.0.2");
+        assert_eq!(at(4_000), "127.0.0.3");
+        assert_eq!(at(4_000 * 254), "127.0.1.0");
+        assert_eq!(source(0, "::1".parse().unwrap()), None);
     }
 }

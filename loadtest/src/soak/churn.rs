@@ -66,7 +66,10 @@ impl Churn {
         let clients = AtomicUsize::new(0);
         let life = |_| {
             let (churn, number) = (Arc::clone(&self), clients.fetch_add(1, Ordering::Relaxed));
-            async move { churn.start(number).await }
+            async move {
+                churn.start(number).await;
+                Ok(())
+            }
         };
         arrivals::spread(rate, time, life).await;
     }
