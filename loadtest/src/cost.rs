@@ -12,7 +12,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use shoal_testkit::cluster::Cluster;
 
 use crate::affinity::Cores;
-use crate::connection::{Connection, Goodbye, Reply};
+use crate::connection::Reply;
 use crate::engine::call::{Caller, Echo};
 use crate::engine::mix::{Kind, Mix};
 use crate::engine::{self, Plan, Shared};
@@ -247,16 +247,10 @@ async fn crowd(cluster: &Cluster, seconds: Duration) -> anyhow::Result<(Sample, 
     Ok((opened, listened, idle))
 }
 
-/// Each stream has its own connection.
 async fn listen(target: &Target, callers: &[Caller]) -> anyhow::Result<Vec<Reply>> {
-    let sessions = callers.iter().filter_map(|caller| caller.client.session());
-    let opening = sessions
-        .map(|session| session.listen(None))
-        .map(|request| async {
-            let connection = Connection::open(target, Goodbye::Finish).await?;
-            connection.send(request).await
-        });
-    let opening: Vec<_> = opening.collect();
+    let opening = callers
+        .iter()
+        .map(|caller| caller.client.stream(target, None));
     let opened = stream::iter(opening).buffer_unordered(AT_ONCE);
     let opened: Result<_, Failure> = opened.try_collect().await;
     opened.context("could not open a stream")

@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use crate::connection::Goodbye;
 use crate::failure::Failure;
 use crate::mcp::client::Client;
-use crate::mcp::{Mode, modern};
+use crate::mcp::{Mode, request};
 use crate::process;
 use crate::report::RunReport;
 use crate::servers::Running;
@@ -126,7 +126,7 @@ impl Shared {
         let Plan { targets, mode, .. } = &self.plan;
         let able = match () {
             () if self.has(Kind::Elicitation) => r#"{"elicitation":{"form":{}}}"#,
-            () if self.has(Kind::Task) => modern::TASKS,
+            () if self.has(Kind::Task) => request::TASKS,
             () => "{}",
         };
         let target = &targets[number % targets.len()];
@@ -170,7 +170,7 @@ impl Engine {
     pub(crate) fn begin(shared: &Arc<Shared>, mut callers: Vec<Caller>) -> Self {
         let stages = Arc::new(Stages::new(&shared.plan, Instant::now()));
         let rate = shared.plan.rate;
-        let pacer = rate.map(|_| Pacer::start(&stages, |stage| stage.rate.unwrap_or(1.0)));
+        let pacer = rate.map(|_| Pacer::start(&stages));
         let mut engine = Self {
             shared: Arc::clone(shared),
             stages,

@@ -6,20 +6,18 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use clap::Args;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use http::HeaderValue;
-use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 
 use crate::arrivals::{self, Pool};
 use crate::cli::duration;
-use crate::connection::{Goodbye, Reply};
+use crate::connection::Goodbye;
 use crate::engine::call::Caller;
 use crate::failure::Failure;
 use crate::findings::Findings;
 use crate::mcp::Mode;
-use crate::mcp::answer::Message;
 use crate::mcp::client::Client;
-use crate::mcp::tools::{COUNTER, acknowledged, increment};
+use crate::mcp::listener::{Listener, untold};
+use crate::mcp::tools::{COUNTER, increment};
 use crate::outcome::Outcome;
 use crate::process::measure;
 use crate::scenario::Subject;
@@ -83,7 +81,7 @@ impl Listeners {
         let opened = stream::iter(opening)
             .buffer_unordered(OPENING)
             .try_collect();
-        let heard: Vec<Heard> = opened.await.context("could not open a stream")?;
+        let heard: Vec<Listener> = opened.await.context("could not open a stream")?;
         crate::progress(&format!("{} streams are open", heard.len()));
 
         let pool = Pool::new(targets[0].clone(), Mode::Modern);
@@ -102,7 +100,7 @@ impl Listeners {
             Err(failure) => findings.failed("a change", &failure),
         }
         let done = Instant::now();
-        let untold = wait_for(&heard, began).await;
+        let untold = untold(&heard, began, PATIENCE).await;
         for target in &targets {
             if let Err(failure) = expect_counter(target, made).await {
                 findings.failed("reading the counter", &failure);
@@ -115,12 +113,12 @@ impl Listeners {
         outcome.violations = findings.violations();
         let lags = heard
             .iter()
-            .map(|one| one.borrow().1.saturating_duration_since(done));
+            .map(|one| one.last().saturating_duration_since(done));
         let lags = times::of(lags);
         let p99 = times::quantile(&lags, 0.99);
         outcome.latency("told of the last change", &lags);
         let made = made as f64;
-        let updates = heard.iter().map(|one| one.borrow().0).sum::<u64>() as f64;
+        let updates = heard.iter().map(Listener::updates).sum::<u64>() as f64;
         outcome.plain("changes", made, "");
         outcome.plain("changes a second", made / outcome.seconds, "/s");
         outcome.plain(
@@ -140,62 +138,17 @@ impl Listeners {
     }
 }
 
-/// The number of updates that a listener has heard, and when it heard the last.
-type Heard = watch::Receiver<(u64, Instant)>;
-
-async fn listen(target: Target, findings: Arc<Findings>) -> Result<Heard, Failure> {
-    let mut client = Client::open(&target, Mode::Modern, Goodbye::Finish).await?;
-    let id = client.next_id();
-    let wanted = format!(r#""notifications":{{"resourceSubscriptions":["{COUNTER}"]}}"#);
-    let opening = client.start(id, "subscriptions/listen", None, &wanted);
+async fn listen(target: Target, findings: Arc<Findings>) -> Result<Listener, Failure> {
+    let client = Client::open(&target, Mode::Modern, Goodbye::Finish).await?;
+    let ended = move |failure| findings.failed("a listener's stream", &failure);
     let late = |_| Failure::Transport("opening took too long".to_owned());
-    let mut reply = timeout(TIMEOUT, opening).await.map_err(late)??;
-    timeout(TIMEOUT, acknowledged(&mut reply))
-        .await
-        .map_err(late)??;
-    let (told, heard) = watch::channel((0, Instant::now()));
-    tokio::spawn(async move {
-        let _client = client;
-        match read(reply, &told).await {
-            Ok(()) => findings.add("a stream ended", "the server ended it"),
-            Err(failure) => findings.failed("a listener's stream", &failure),
-        }
-    });
-    Ok(heard)
-}
-
-async fn read(mut reply: Reply, told: &watch::Sender<(u64, Instant)>) -> Result<(), Failure> {
-    while let Some(event) = reply.next().await? {
-        if event.data.is_empty() {
-            continue;
-        }
-        match Message::parse(&event.data)?.method.as_deref() {
-            Some("notifications/resources/updated") => {
-                told.send_modify(|heard| *heard = (heard.0 + 1, Instant::now()));
-            }
-            _ => {
-                let what = format!("{} does not belong on a listener's stream", event.data);
-                return Err(Failure::Wrong(what));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Returns how many listeners did not hear a change since `began` in time.
-async fn wait_for(heard: &[Heard], began: Instant) -> usize {
-    let until = Instant::now() + PATIENCE;
-    let untold = || heard.iter().filter(|one| one.borrow().1 < began).count();
-    while untold() > 0 && Instant::now() < until {
-        sleep(Duration::from_millis(20)).await;
-    }
-    untold()
+    let opening = Listener::open(client, true, ended);
+    timeout(TIMEOUT, opening).await.map_err(late).flatten()
 }
 
 async fn expect_counter(target: &Target, value: u64) -> Result<(), Failure> {
     let mut client = Client::open(target, Mode::Modern, Goodbye::Finish).await?;
     let params = format!(r#""uri":"{COUNTER}""#);
-    let name = HeaderValue::from_static(COUNTER);
     let told = format!(r#"{{\"value\":{value}}}"#);
     let check = |result: &str| match result.contains(&told) {
         true => Ok(()),
@@ -203,7 +156,7 @@ async fn expect_counter(target: &Target, value: u64) -> Result<(), Failure> {
             "the counter is not {value} but {result}"
         ))),
     };
-    (client.request("resources/read", Some(&name), &params, check)).await
+    (client.request("resources/read", COUNTER, &params, check)).await
 }
 
 /// Changes the resource `rate` times a second, and returns how often this succeeded.

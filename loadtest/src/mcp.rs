@@ -1,24 +1,13 @@
 pub(crate) mod answer;
 pub(crate) mod client;
 pub(crate) mod job;
-pub(crate) mod legacy;
-pub(crate) mod modern;
+pub(crate) mod listener;
+pub(crate) mod request;
 pub(crate) mod tools;
 
-use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header};
-use http_body_util::Full;
+use http::HeaderValue;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-
-use crate::target::Target;
-
-pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-
-/// Both eras require that clients accept both types.
-const ACCEPT_BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// The era that a client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
@@ -51,24 +40,4 @@ pub(crate) fn bearer(token: &str) -> HeaderValue {
 pub(crate) fn token_entry(name: &str, token: &str) -> String {
     let hash = Sha256::digest(token);
     format!(r#"{{name="{name}",sha256="{hash:x}"}}"#)
-}
-
-fn post_headers(target: &Target, version: &'static str) -> HeaderMap {
-    let mut headers = HeaderMap::with_capacity(8);
-    headers.insert(header::HOST, target.host.clone());
-    headers.insert(header::CONTENT_TYPE, JSON);
-    headers.insert(header::ACCEPT, ACCEPT_BOTH);
-    headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(version));
-    if let Some(authorization) = &target.authorization {
-        headers.insert(header::AUTHORIZATION, authorization.clone());
-    }
-    headers
-}
-
-fn post(target: &Target, headers: HeaderMap, message: String) -> Request<Full<Bytes>> {
-    let mut request = Request::new(Full::new(Bytes::from(message)));
-    *request.method_mut() = Method::POST;
-    *request.uri_mut() = target.path.clone();
-    *request.headers_mut() = headers;
-    request
 }

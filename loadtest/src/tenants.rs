@@ -172,7 +172,8 @@ struct Worked {
 
 fn pools(targets: &[Target]) -> Vec<(Arc<Pool>, Kind)> {
     let kinds = [(Mode::Modern, Kind::Echo), (Mode::Legacy, Kind::Journaled)];
-    let of_target = |target: &Target| kinds.map(|(mode, kind)| (Pool::new(target.clone(), mode), kind));
+    let of_target =
+        |target: &Target| kinds.map(|(mode, kind)| (Pool::new(target.clone(), mode), kind));
     targets.iter().flat_map(of_target).collect()
 }
 

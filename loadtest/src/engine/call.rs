@@ -3,13 +3,11 @@ mod modern_task;
 
 pub(crate) use modern_task::POLL_INTERVAL_MS;
 
-use http::HeaderValue;
-
 use super::mix::Kind;
 use crate::failure::Failure;
-use crate::mcp::answer::{check_text, text_of};
+use crate::mcp::answer::text_of;
 use crate::mcp::client::Client;
-use crate::mcp::tools::call;
+use crate::mcp::tools;
 
 const SHORT: usize = 32;
 
@@ -29,20 +27,13 @@ impl Echo {
         }
     }
 
-    /// Returns the parameters of a call, without braces, and the expected text of the answer.
+    /// Returns the arguments of a call, and the expected text of the answer.
     fn call(&self, text: &str) -> (String, String) {
         let Self {
-            tool,
-            argument,
-            prefix,
+            argument, prefix, ..
         } = self;
-        let params = format!(r#""name":"{tool}","arguments":{{"{argument}":"{text}"}}"#);
-        (params, format!("{prefix}{text}"))
-    }
-
-    fn header(&self) -> Result<HeaderValue, Failure> {
-        HeaderValue::from_str(&self.tool)
-            .map_err(|_| Failure::Wrong(format!("{} is no header", self.tool)))
+        let arguments = format!(r#"{{"{argument}":"{text}"}}"#);
+        (arguments, format!("{prefix}{text}"))
     }
 }
 
@@ -82,41 +73,25 @@ impl Caller {
             }
             Kind::Count => self.count().await,
             Kind::Update => {
-                let tool = HeaderValue::from_static("increment_counter");
-                let params = r#""name":"increment_counter","arguments":{}"#;
                 let wrong = |_| Failure::Wrong("the counter is no number".to_owned());
                 let check = |result: &str| text_of(result)?.parse::<i64>().map_err(wrong);
-                self.tool(&tool, params, check).await.map(drop)
+                let called = self.client.call("increment_counter", "{}", check).await;
+                called.map(drop)
             }
         }
     }
 
     async fn echo(&mut self, echo: &Echo, bytes: usize) -> Result<(), Failure> {
-        let text = text(self.number, self.calls, bytes);
-        let (params, expected) = echo.call(&text);
-        self.tool(&echo.header()?, &params, |result| {
-            check_text(result, &expected)
-        })
-        .await
+        let (arguments, expected) = echo.call(&text(self.number, self.calls, bytes));
+        tools::call(&mut self.client, &echo.tool, &arguments, &expected).await
     }
 
     /// The answer is right only if each earlier call was executed exactly once.
     async fn count(&mut self) -> Result<(), Failure> {
         let next = self.counted + 1;
-        call(&mut self.client, "count_up", "{}", &next.to_string()).await?;
+        tools::call(&mut self.client, "count_up", "{}", &next.to_string()).await?;
         self.counted = next;
         Ok(())
-    }
-
-    async fn tool<T>(
-        &mut self,
-        name: &HeaderValue,
-        params: &str,
-        check: impl FnOnce(&str) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        self.client
-            .request("tools/call", Some(name), params, check)
-            .await
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
-use super::stage::{Stage, Stages};
+use super::stage::Stages;
 
 /// The shortest sleep of the pacer's thread, finer than the runtime's timers.
 const TICK: Duration = Duration::from_micros(100);
@@ -21,11 +21,11 @@ struct Schedule {
 }
 
 impl Schedule {
-    fn new(stages: &Stages, rate: impl Fn(&Stage) -> f64) -> Self {
+    fn new(stages: &Stages) -> Self {
         let mut parts = Vec::with_capacity(stages.all.len());
         let mut first = 0;
         for stage in &stages.all {
-            let rate = rate(stage);
+            let rate = stage.rate.unwrap_or(1.0);
             let count = (rate * stage.length.as_secs_f64()).round() as u64;
             parts.push((stages.began + stage.start, first, count, 1.0 / rate));
             first += count;
@@ -55,10 +55,9 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// `rate` gives each stage's calls per second.
-    pub(crate) fn start(stages: &Stages, rate: impl Fn(&Stage) -> f64) -> Arc<Self> {
+    pub(crate) fn start(stages: &Stages) -> Arc<Self> {
         let pacer = Arc::new(Self {
-            schedule: Schedule::new(stages, rate),
+            schedule: Schedule::new(stages),
             permits: Semaphore::new(0),
             due: AtomicU64::new(0),
             begun: AtomicU64::new(0),
@@ -130,7 +129,7 @@ mod tests {
     async fn arrivals_follow_the_rate_of_their_stage() {
         let began = Instant::now();
         let stages = stages("100..200", began).await;
-        let schedule = Schedule::new(&stages, |stage| stage.rate.expect("has a rate"));
+        let schedule = Schedule::new(&stages);
         let due = |number| schedule.due(number).map(|due| (due - began).as_millis());
         assert_eq!(due(3), Some(30));
         assert_eq!(due(10), Some(100));
@@ -141,7 +140,7 @@ mod tests {
     #[tokio::test]
     async fn calls_that_nobody_takes_stay_due() {
         let stages = stages("100", Instant::now()).await;
-        let pacer = Pacer::start(&stages, |_| 100.0);
+        let pacer = Pacer::start(&stages);
         assert_eq!(pacer.next().await, Some(stages.began));
         while !pacer.permits.is_closed() {
             tokio::time::sleep(Duration::from_millis(10)).await;

@@ -145,11 +145,11 @@ impl Member {
         // Resetting avoids one TIME_WAIT per stream.
         let goodbye = Goodbye::Reset;
         let opening = Client::open_with(self.source, &self.target, self.mode, goodbye, "{}");
-        let client = opening.await?;
+        let mut client = opening.await?;
         if self.bare {
             return Ok(None);
         }
-        let reply = client.listen().await?;
+        let reply = client.listen(r#"{"toolsListChanged":true}"#).await?;
         match reply.is_streamed() {
             true => Ok(Some(reply)),
             false => Err(Failure::Wrong("the answer is no stream".to_owned())),

@@ -1,53 +1,53 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use hdrhistogram::Histogram;
+use tokio::time::Instant;
 
+use crate::arrivals;
 use crate::engine::mix::Kind;
-use crate::engine::pacer::Pacer;
 use crate::engine::{Engine, Shared};
 use crate::failure::Failure;
 use crate::times;
 
-/// Further sessions wait, and count as behind schedule.
-const WORKERS: usize = 128;
-
 /// Sessions that are opened, used and ended.
 pub(super) struct Churn {
     shared: Arc<Shared>,
-    pub(super) pacer: Arc<Pacer>,
     next: AtomicUsize,
     calls: usize,
     warm_at: Instant,
+    until: Instant,
     /// Times to open a session, from when it was due.
     opened: Mutex<Histogram<u64>>,
     ended: AtomicU64,
 }
 
 impl Churn {
-    pub(super) fn start(engine: &mut Engine, rate: f64, calls: usize, first: usize) -> Arc<Self> {
-        let churn = Arc::new(Self {
+    pub(super) fn new(engine: &Engine, calls: usize, first: usize) -> Arc<Self> {
+        Arc::new(Self {
             shared: Arc::clone(&engine.shared),
-            pacer: Pacer::start(&engine.stages, |_| rate),
             next: AtomicUsize::new(first),
             calls,
-            warm_at: engine.stages.end_of(0),
+            warm_at: engine.stages.end_of(0).into(),
+            until: engine.stages.end().into(),
             opened: Mutex::new(times::histogram()),
             ended: AtomicU64::new(0),
-        });
-        for _ in 0..WORKERS {
-            engine.running.spawn(Arc::clone(&churn).run());
-        }
-        churn
+        })
     }
 
-    async fn run(self: Arc<Self>) {
-        while let Some(due) = self.pacer.next().await {
-            if let Err(failure) = self.life(due).await {
-                self.shared.tally.failed("a session of churn", &failure);
+    pub(super) async fn run(self: Arc<Self>, rate: f64) {
+        let life = |due| {
+            let churn = Arc::clone(&self);
+            async move {
+                let lived = churn.life(due).await;
+                if let Err(failure) = &lived {
+                    churn.shared.tally.failed("a session of churn", failure);
+                }
+                lived
             }
-        }
+        };
+        let time = self.until.saturating_duration_since(Instant::now());
+        arrivals::spread(rate, time, life).await;
     }
 
     async fn life(&self, due: Instant) -> Result<(), Failure> {
@@ -62,8 +62,9 @@ impl Churn {
             self.shared.in_time(call).await?;
         }
         self.shared.in_time(caller.client.end()).await?;
+        let is_measured = due >= self.warm_at;
         self.ended
-            .fetch_add(u64::from(due >= self.warm_at), Ordering::Relaxed);
+            .fetch_add(u64::from(is_measured), Ordering::Relaxed);
         Ok(())
     }
 

@@ -131,8 +131,6 @@ impl Run<'_> {
         if let Some(churn) = self.churn {
             let rate = churn.ended() as f64 / outcome.seconds;
             outcome.higher("sessions opened, used and ended", rate, "1/s");
-            let unsent = churn.pacer.behind() as f64;
-            outcome.lower("sessions due and never opened", unsent, "");
             outcome.latency("opening a session, from when it was due", &churn.opened());
         }
         if self.options.listeners > 0 {

@@ -3,23 +3,19 @@ use std::net::IpAddr;
 use http::HeaderValue;
 use serde::Deserialize;
 
-use super::answer::Message;
-use super::{Mode, legacy, modern};
+use super::Mode;
+use super::answer::{Message, parse};
+use super::request::{Requests, SESSION_ID};
 use crate::connection::{Connection, Goodbye, Reply};
 use crate::failure::Failure;
 use crate::target::Target;
 
-const LISTEN_TO: &str = r#""notifications":{"toolsListChanged":true}"#;
-
 pub(crate) struct Client {
-    target: Target,
-    /// `None` for a modern client.
-    session: Option<legacy::Session>,
+    requests: Requests,
     connection: Option<Connection>,
     /// Opened on demand, for answers to the server while an exchange is open.
     side: Option<Connection>,
     goodbye: Goodbye,
-    capabilities: &'static str,
     source: Option<IpAddr>,
     next_id: u64,
 }
@@ -43,12 +39,15 @@ impl Client {
         capabilities: &'static str,
     ) -> Result<Self, Failure> {
         let mut client = Self {
-            target: target.clone(),
-            session: None,
+            requests: Requests {
+                target: target.clone(),
+                mode,
+                session: None,
+                capabilities,
+            },
             connection: Some(Connection::open_from(source, target, goodbye).await?),
             side: None,
             goodbye,
-            capabilities,
             source,
             next_id: 0,
         };
@@ -58,12 +57,12 @@ impl Client {
         Ok(client)
     }
 
-    pub(crate) fn session(&self) -> Option<&legacy::Session> {
-        self.session.as_ref()
+    pub(crate) fn mode(&self) -> Mode {
+        self.requests.mode
     }
 
     pub(crate) async fn narrow(&mut self) -> Result<(), Failure> {
-        let connection = Connection::open_narrow(&self.target, self.goodbye).await?;
+        let connection = Connection::open_narrow(&self.requests.target, self.goodbye).await?;
         self.connection = Some(connection);
         Ok(())
     }
@@ -73,50 +72,41 @@ impl Client {
         self.next_id
     }
 
-    /// The caller reads the answer. `params` is a JSON object without its braces.
+    /// Sends a request, whose answer the caller reads. `name` is that of the tool, resource or task, or empty. `params`
+    /// and `meta` are JSON objects without their braces.
     pub(crate) async fn start(
         &mut self,
         id: u64,
         method: &'static str,
-        name: Option<&HeaderValue>,
-        params: &str,
-    ) -> Result<Reply, Failure> {
-        self.start_with(id, method, name, params, "").await
-    }
-
-    /// Like `start`, with a `_meta`. `meta` is a JSON object without its braces.
-    pub(crate) async fn start_with(
-        &mut self,
-        id: u64,
-        method: &'static str,
-        name: Option<&HeaderValue>,
+        name: &str,
         params: &str,
         meta: &str,
     ) -> Result<Reply, Failure> {
-        let able = self.capabilities;
-        let request = match &self.session {
-            Some(session) if meta.is_empty() => {
-                session.request(id, method, &format!("{{{params}}}"))
-            }
-            Some(session) => {
-                let params = format!(r#"{{{params},"_meta":{{{meta}}}}}"#);
-                session.request(id, method, &params)
-            }
-            None => modern::request(&self.target, id, method, name, params, meta, able),
-        };
+        let request = self.requests.request(id, method, name, params, meta)?;
         self.connect().await?.send(request).await
     }
 
     pub(crate) async fn request<T>(
         &mut self,
         method: &'static str,
-        name: Option<&HeaderValue>,
+        name: &str,
         params: &str,
         check: impl FnOnce(&str) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let id = self.next_id();
-        let reply = self.start(id, method, name, params).await?;
+        let reply = self.start(id, method, name, params, "").await?;
         self.finish(reply, id, check).await
+    }
+
+    /// `arguments` is a JSON object.
+    pub(crate) async fn call<T>(
+        &mut self,
+        tool: &str,
+        arguments: &str,
+        check: impl FnOnce(&str) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let params = format!(r#""name":"{tool}","arguments":{arguments}"#);
+        self.request("tools/call", tool, &params, check).await
     }
 
     pub(crate) async fn tools(&mut self) -> Result<Vec<String>, Failure> {
@@ -128,23 +118,36 @@ impl Client {
         struct Tool {
             name: String,
         }
-        self.request("tools/list", None, "", |result| {
-            let listing: Listing = serde_json::from_str(result)
-                .map_err(|cause| Failure::Wrong(format!("{cause} in the list of tools")))?;
-            Ok(listing.tools.into_iter().map(|tool| tool.name).collect())
-        })
-        .await
+        let listing: Listing = self
+            .request("tools/list", "", "", |result| parse(result))
+            .await?;
+        Ok(listing.tools.into_iter().map(|tool| tool.name).collect())
     }
 
-    pub(crate) async fn listen(mut self) -> Result<Reply, Failure> {
-        match self.session.as_ref().map(|session| session.listen(None)) {
-            Some(request) => self.connect().await?.send(request).await,
-            None => {
-                let id = self.next_id();
-                self.start(id, "subscriptions/listen", None, LISTEN_TO)
-                    .await
-            }
+    /// Opens a stream of this client on its connection: the GET stream, or `subscriptions/listen` for these
+    /// notifications, a JSON object.
+    pub(crate) async fn listen(&mut self, notifications: &str) -> Result<Reply, Failure> {
+        if self.mode() == Mode::Legacy {
+            let request = self.requests.listen(None);
+            return self.connect().await?.send(request).await;
         }
+        let (id, wanted) = (
+            self.next_id(),
+            format!(r#""notifications":{notifications}"#),
+        );
+        self.start(id, "subscriptions/listen", "", &wanted, "")
+            .await
+    }
+
+    /// Opens the session's GET stream on its own connection, which is reset on drop, because many orderly closes would
+    /// use up the ports.
+    pub(crate) async fn stream(
+        &self,
+        target: &Target,
+        last_event_id: Option<&HeaderValue>,
+    ) -> Result<Reply, Failure> {
+        let connection = Connection::open(target, Goodbye::Reset).await?;
+        connection.send(self.requests.listen(last_event_id)).await
     }
 
     pub(crate) fn give_back(&mut self, reply: Reply) {
@@ -153,23 +156,22 @@ impl Client {
 
     /// The exchange stays open. Both arguments are JSON.
     pub(crate) async fn answer(&mut self, id: &str, result: &str) -> Result<(), Failure> {
-        let session = self.session.as_ref();
-        let session = session.expect("only a legacy server sends requests");
-        let request = session.response(id, result);
+        let response = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
         let connection = match self.side.take() {
             Some(connection) => connection,
-            None => Connection::open_from(self.source, &self.target, self.goodbye).await?,
+            None => self.connection().await?,
         };
-        let mut reply = connection.send(request).await?;
+        let mut reply = connection.send(self.requests.post(response)).await?;
         while reply.next().await?.is_some() {}
         self.side = reply.into_connection();
         Ok(())
     }
 
     pub(crate) async fn end(mut self) -> Result<(), Failure> {
-        let Some(request) = self.session.as_ref().map(legacy::Session::end) else {
+        if self.mode() == Mode::Modern {
             return Ok(());
-        };
+        }
+        let request = self.requests.end();
         self.connect().await?.send(request).await.map(drop)
     }
 
@@ -202,23 +204,26 @@ impl Client {
 
     async fn initialize(&mut self) -> Result<(), Failure> {
         let id = self.next_id();
-        let request = legacy::initialize(&self.target, id, self.capabilities);
+        let request = self.requests.initialize(id);
         let reply = self.connect().await?.send(request).await?;
-        let session_id = reply.headers.get(legacy::SESSION_ID).cloned();
+        self.requests.session = reply.headers.get(SESSION_ID).cloned();
         self.finish(reply, id, |_| Ok(())).await?;
-        let session = legacy::Session::new(self.target.clone(), session_id);
-        let initialized = session.notification("notifications/initialized");
-        let mut reply = self.connect().await?.send(initialized).await?;
+        let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        let request = self.requests.post(initialized.to_owned());
+        let mut reply = self.connect().await?.send(request).await?;
         while reply.next().await?.is_some() {}
         self.give_back(reply);
-        self.session = Some(session);
         Ok(())
     }
 
     async fn connect(&mut self) -> Result<Connection, Failure> {
         match self.connection.take() {
             Some(connection) => Ok(connection),
-            None => Connection::open_from(self.source, &self.target, self.goodbye).await,
+            None => self.connection().await,
         }
+    }
+
+    async fn connection(&self) -> Result<Connection, Failure> {
+        Connection::open_from(self.source, &self.requests.target, self.goodbye).await
     }
 }

@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
-use http::HeaderValue;
 use shoal_testkit::check::{Ledger, Rules, Violation, check};
 use shoal_testkit::history::{Channel, Entry, History, Message, Step, Tool, Work};
 use tokio::time::sleep;
 
 use super::client::Client;
-use super::legacy;
-use crate::connection::{Connection, Goodbye, Reply};
+use crate::connection::Reply;
 use crate::failure::Failure;
-use crate::target::Target;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Job {
@@ -28,14 +25,14 @@ impl Job {
 
     /// Calls `long_job`. The caller reads the answer through the watch.
     pub(crate) async fn start(self, client: &mut Client) -> Result<(Reply, Watch), Failure> {
-        let (id, tool) = (client.next_id(), HeaderValue::from_static("long_job"));
+        let id = client.next_id();
         let Self { steps, interval } = self;
         let params = format!(
             r#""name":"long_job","arguments":{{"steps":{steps},"interval_ms":{}}}"#,
             interval.as_millis()
         );
         let meta = format!(r#""progressToken":{id}"#);
-        let starting = client.start_with(id, "tools/call", Some(&tool), &params, &meta);
+        let starting = client.start(id, "tools/call", "long_job", &params, &meta);
         Ok((starting.await?, Watch::new(id, steps, interval)))
     }
 
@@ -124,15 +121,4 @@ impl Watch {
         let (what, detail, more) = (first.violation, &first.detail, findings.count());
         Err(Failure::Wrong(format!("{what:?}: {detail} ({more} more)")))
     }
-}
-
-/// Opens a stream on its own connection, which is reset on drop, because many orderly closes would
-/// use up the ports.
-pub(crate) async fn listen(
-    session: &legacy::Session,
-    target: &Target,
-    last_event_id: Option<&HeaderValue>,
-) -> Result<Reply, Failure> {
-    let connection = Connection::open(target, Goodbye::Reset).await?;
-    connection.send(session.listen(last_event_id)).await
 }

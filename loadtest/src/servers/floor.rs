@@ -148,7 +148,7 @@ async fn answer(body: Bytes) -> Response {
         "initialize" => result(
             id,
             json!({
-                "protocolVersion": crate::mcp::legacy::VERSION,
+                "protocolVersion": crate::mcp::request::LEGACY,
                 "capabilities": {"tools": {}},
                 "serverInfo": {"name": "floor", "version": env!("CARGO_PKG_VERSION")},
             }),

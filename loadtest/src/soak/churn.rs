@@ -16,9 +16,9 @@ use crate::engine::call::{Caller, Echo};
 use crate::engine::mix::Kind;
 use crate::failure::Failure;
 use crate::findings::Findings;
+use crate::mcp::Mode;
 use crate::mcp::client::Client;
-use crate::mcp::job::{Job, listen};
-use crate::mcp::{Mode, legacy};
+use crate::mcp::job::Job;
 use crate::target::Target;
 
 /// Further clients are only counted, because the machine cannot keep up.
@@ -126,17 +126,14 @@ impl Churn {
 
     /// Drops the stream after its first event, and resumes it in half of the cases.
     async fn stream(&self, client: &Client, chance: &mut SmallRng) -> Result<(), Failure> {
-        let Some(session) = client.session() else {
-            return Ok(());
-        };
-        let mut first = self.listen(session, None, chance).await?;
+        let mut first = self.listen(client, None, chance).await?;
         let id = first.next().await?.and_then(|event| event.id);
         let id = id.and_then(|id| HeaderValue::from_str(&id).ok());
         let missing = || Failure::Wrong("no event id to come back with".to_owned());
         let id = id.ok_or_else(missing)?;
         drop(first);
         if chance.random_bool(0.5) {
-            let _again = self.listen(session, Some(&id), chance).await?;
+            let _again = self.listen(client, Some(&id), chance).await?;
             sleep(UNREAD).await;
         }
         Ok(())
@@ -144,12 +141,12 @@ impl Churn {
 
     async fn listen(
         &self,
-        session: &legacy::Session,
+        client: &Client,
         last_event_id: Option<&HeaderValue>,
         chance: &mut SmallRng,
     ) -> Result<Reply, Failure> {
         let target = &self.targets[chance.random_range(0..self.targets.len())];
         self.counts.add(STREAMED, "");
-        listen(session, target, last_event_id).await
+        client.stream(target, last_event_id).await
     }
 }

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::findings::Findings;
 use crate::mcp::client::Client;
 use crate::mcp::tools::{call, echo};
-use crate::mcp::{Mode, modern};
+use crate::mcp::{Mode, request};
 use crate::target::Target;
 
 /// An attempt that the server has not refused after this time holds a resource.
@@ -176,8 +176,8 @@ impl One {
             Item::StoredBytes => self.subscribe(LONG_URI).await,
             Item::Subscriptions => self.subscribe(32).await,
             Item::Streams => {
-                let client = Client::open(&self.target, Mode::Legacy, Goodbye::Reset).await?;
-                self.read(client.listen().await?).await
+                let mut client = Client::open(&self.target, Mode::Legacy, Goodbye::Reset).await?;
+                self.read(client.listen("").await?).await
             }
             Item::Listen => self.listen().await,
             Item::Websockets => {
@@ -199,7 +199,7 @@ impl One {
             }
             Item::Tasks => {
                 let arguments = r#""steps":1,"interval_ms":1000"#;
-                let (mode, able) = (Mode::Modern, modern::TASKS);
+                let (mode, able) = (Mode::Modern, request::TASKS);
                 let reply = self.start(mode, able, "long_job", arguments).await?;
                 hold_at(reply, "taskId", &self.tally, &mut self.kept).await
             }
@@ -262,9 +262,8 @@ impl One {
         let mut client = Client::open(&self.target, Mode::Modern, Goodbye::Reset).await?;
         client.narrow().await?;
         let params = format!(r#""name":"{tool}","arguments":{{{arguments}}}"#);
-        let (name, meta) = (HeaderValue::from_static(tool), r#""progressToken":1"#);
-        let starting = client.start_with(1, "tools/call", Some(&name), &params, meta);
-        let _reply = starting.await?;
+        let meta = r#""progressToken":1"#;
+        let _reply = client.start(1, "tools/call", tool, &params, meta).await?;
         sleep(UNREAD).await;
         Ok(())
     }
@@ -275,7 +274,7 @@ impl One {
             let uri = format!("demo://{}/{}/", self.number, self.made);
             let params = format!(r#""uri":"{uri:x<length$}""#);
             let client = self.client(Mode::Legacy, "{}").await?;
-            let subscribing = client.request("resources/subscribe", None, &params, |_| Ok(()));
+            let subscribing = client.request("resources/subscribe", "", &params, |_| Ok(()));
             subscribing.await?;
             self.kept.push(self.tally.hold());
         }
@@ -286,9 +285,8 @@ impl One {
         let mut client = Client::open(&self.target, Mode::Modern, Goodbye::Reset).await?;
         let uri = |at| format!(r#""demo://{}/{at}""#, self.number);
         let uris = (0..200).map(uri).collect::<Vec<_>>().join(",");
-        let params = format!(r#""notifications":{{"resourceSubscriptions":[{uris}]}}"#);
-        let starting = client.start(1, "subscriptions/listen", None, &params);
-        self.read(starting.await?).await
+        let notifications = format!(r#"{{"resourceSubscriptions":[{uris}]}}"#);
+        self.read(client.listen(&notifications).await?).await
     }
 
     async fn read(&self, mut reply: Reply) -> Result<(), Failure> {
@@ -348,9 +346,9 @@ impl One {
         arguments: &str,
     ) -> Result<Reply, Failure> {
         let client = self.client(mode, able).await?;
-        let (id, name) = (client.next_id(), HeaderValue::from_static(tool));
+        let id = client.next_id();
         let params = format!(r#""name":"{tool}","arguments":{{{arguments}}}"#);
-        client.start(id, "tools/call", Some(&name), &params).await
+        client.start(id, "tools/call", tool, &params, "").await
     }
 
     async fn client(&mut self, mode: Mode, able: &'static str) -> Result<&mut Client, Failure> {

@@ -1,7 +1,6 @@
 //! Proves that a case's features work, and that the others are off.
 
 use anyhow::{Context, bail, ensure};
-use http::HeaderValue;
 use shoal_testkit::admin::Admin;
 
 use super::Case;
@@ -12,7 +11,7 @@ use crate::mcp::client::Client;
 use crate::mcp::{Mode, bearer};
 use crate::target::Target;
 
-const WRONG_ARGUMENTS: &str = r#""name":"echo","arguments":{"text":7}"#;
+const WRONG_ARGUMENTS: &str = r#"{"text":7}"#;
 
 /// Without Shoal's validation, the tool refuses in other words.
 const REFUSED_BY_SHOAL: &str = "Invalid arguments for tool";
@@ -42,16 +41,11 @@ pub(crate) async fn of(
     let tools = listed(case.mode, &target).await?;
     let hidden = !tools.iter().any(|tool| tool == HIDDEN);
     let mut client = Client::open(&target, case.mode, Goodbye::Finish).await?;
-    let echo = HeaderValue::from_static("echo");
-    let answer = client.request("tools/call", Some(&echo), WRONG_ARGUMENTS, |result| {
-        Ok(result.to_owned())
-    });
+    let answer = client.call("echo", WRONG_ARGUMENTS, |result| Ok(result.to_owned()));
     let validated = answer.await?.contains(REFUSED_BY_SHOAL);
-    let rare = HeaderValue::from_static(RARE);
-    let arguments = format!(r#""name":"{RARE}","arguments":{{"text":"rare"}}"#);
     let mut limited = false;
     for _ in 0..2 {
-        let called = client.request("tools/call", Some(&rare), &arguments, |_| Ok(()));
+        let called = client.call(RARE, r#"{"text":"rare"}"#, |_| Ok(()));
         limited = match called.await {
             Err(Failure::Status { status: 429, .. }) if !limited => true,
             answered => answered.map(|()| false)?,

@@ -1,32 +1,14 @@
 //! The server asks by its own request in 2025-11-25, by a result that needs a second call in 2026-07-28.
 
-use http::HeaderValue;
-use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use std::collections::BTreeMap;
 
 use crate::failure::Failure;
-use crate::mcp::answer::{Message, check_text, quote};
+use crate::mcp::Mode;
+use crate::mcp::answer::{Message, check_text, parse, quote};
 use crate::mcp::client::Client;
 
 const TOOL: &str = "book_table";
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Asked {
-    result_type: String,
-    #[serde(default)]
-    input_requests: BTreeMap<String, Question>,
-    #[serde(default)]
-    request_state: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Question {
-    method: String,
-    #[serde(default)]
-    params: Option<Box<RawValue>>,
-}
 
 /// A call, with the client's answer to its question and the text of its result.
 struct Booking<'a> {
@@ -51,16 +33,18 @@ pub(super) async fn call(
         ),
         expected: format!("booked {restaurant} for {guests} on day {number}"),
     };
-    match client.session() {
-        Some(_) => booking.legacy(client).await,
-        None => booking.modern(client).await,
+    match client.mode() {
+        Mode::Legacy => booking.legacy(client).await,
+        Mode::Modern => booking.modern(client).await,
     }
 }
 
 impl Booking<'_> {
     async fn legacy(&self, client: &mut Client) -> Result<(), Failure> {
         let id = client.next_id();
-        let mut reply = client.start(id, "tools/call", None, &self.params).await?;
+        let mut reply = client
+            .start(id, "tools/call", TOOL, &self.params, "")
+            .await?;
         let mut asked = 0;
         let mut answered = 0;
         while let Some(event) = reply.next().await? {
@@ -71,7 +55,8 @@ impl Booking<'_> {
             match (message.method.as_deref(), message.id) {
                 (Some(method), Some(question)) => {
                     asked += 1;
-                    check_question(method, message.params, self.restaurant, asked)?;
+                    let params = message.params.map_or("", RawValue::get);
+                    check_question(method, params, self.restaurant, asked)?;
                     client.answer(question.get(), &self.answer).await?;
                 }
                 (Some(_), None) => {}
@@ -91,47 +76,32 @@ impl Booking<'_> {
     }
 
     async fn modern(&self, client: &mut Client) -> Result<(), Failure> {
-        let tool = HeaderValue::from_static(TOOL);
-        let asked = client.request("tools/call", Some(&tool), &self.params, |result| {
-            let wrong = |what: &str| Failure::Wrong(format!("{what}: {}", quote(result)));
-            let asked: Asked =
-                serde_json::from_str(result).map_err(|cause| wrong(&cause.to_string()))?;
-            if asked.result_type != "input_required" || asked.input_requests.len() != 1 {
-                return Err(wrong("not one question"));
-            }
-            Ok(asked)
-        });
-        let asked = asked.await?;
-        let Some((name, question)) = asked.input_requests.first_key_value() else {
-            return Err(Failure::Wrong("no question".to_owned()));
+        let asking = client.request("tools/call", TOOL, &self.params, |result| parse(result));
+        let asked: Value = asking.await?;
+        let questions = asked["inputRequests"].as_object();
+        let questions = questions.filter(|all| all.len() == 1).into_iter().flatten();
+        let Some((name, question)) = questions
+            .last()
+            .filter(|_| asked["resultType"] == "input_required")
+        else {
+            let asked = asked.to_string();
+            return Err(Failure::Wrong(format!(
+                "not one question: {}",
+                quote(&asked)
+            )));
         };
-        check_question(
-            &question.method,
-            question.params.as_deref(),
-            self.restaurant,
-            1,
-        )?;
-        let name = serde_json::Value::from(name.as_str());
-        let state = asked.request_state.map_or_else(String::new, |state| {
-            format!(r#","requestState":{}"#, serde_json::Value::from(state))
-        });
-        let Self { params, answer, .. } = self;
+        let method = question["method"].as_str().unwrap_or_default();
+        check_question(method, &question["params"].to_string(), self.restaurant, 1)?;
+        let state = asked.get("requestState");
+        let state = state.map_or_else(String::new, |state| format!(r#","requestState":{state}"#));
+        let (Self { params, answer, .. }, name) = (self, Value::from(name.as_str()));
         let retry = format!(r#"{params},"inputResponses":{{{name}:{answer}}}{state}"#);
-        client
-            .request("tools/call", Some(&tool), &retry, |result| {
-                check_text(result, &self.expected)
-            })
-            .await
+        let check = |result: &str| check_text(result, &self.expected);
+        client.request("tools/call", TOOL, &retry, check).await
     }
 }
 
-fn check_question(
-    method: &str,
-    params: Option<&RawValue>,
-    restaurant: &str,
-    asked: u32,
-) -> Result<(), Failure> {
-    let params = params.map_or("", RawValue::get);
+fn check_question(method: &str, params: &str, restaurant: &str, asked: u32) -> Result<(), Failure> {
     if method == "elicitation/create" && params.contains(restaurant) && asked == 1 {
         return Ok(());
     }

@@ -1,11 +1,9 @@
 //! A call that becomes a task of 2026-07-28 (extension `io.modelcontextprotocol/tasks`).
 
-use std::borrow::Cow;
 use std::time::Duration;
 
-use http::HeaderValue;
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::Value;
+use tokio::time::sleep;
 
 use super::Echo;
 use crate::failure::Failure;
@@ -18,24 +16,6 @@ const ATTEMPTS: usize = 20;
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Kind<'a> {
-    #[serde(borrow, default)]
-    result_type: Cow<'a, str>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Task<'a> {
-    task_id: String,
-    status: String,
-    #[serde(default)]
-    poll_interval_ms: u64,
-    #[serde(borrow, default)]
-    result: Option<&'a RawValue>,
-}
-
 struct Running {
     id: String,
     pause: Duration,
@@ -44,42 +24,11 @@ struct Running {
 /// Makes a call, and polls its task. If the server answers directly instead of with a task, repeats
 /// the call.
 pub(super) async fn call(client: &mut Client, echo: &Echo, text: &str) -> Result<(), Failure> {
-    let (params, expected) = echo.call(text);
-    let mut running = begin(client, &echo.header()?, &params, &expected).await?;
-    let name = HeaderValue::from_str(&running.id)
-        .map_err(|_| Failure::Wrong(format!("no header can name task {:?}", running.id)))?;
-    let params = format!(
-        r#""taskId":{}"#,
-        serde_json::Value::from(running.id.as_str())
-    );
-    loop {
-        tokio::time::sleep(running.pause.min(LONGEST_PAUSE)).await;
-        let got = client
-            .request("tasks/get", Some(&name), &params, |result| {
-                ended(result, &running.id, &expected)
-            })
-            .await?;
-        match got {
-            Some(still) => running = still,
-            None => return Ok(()),
-        }
-    }
-}
-
-async fn begin(
-    client: &mut Client,
-    tool: &HeaderValue,
-    params: &str,
-    expected: &str,
-) -> Result<Running, Failure> {
+    let (arguments, expected) = echo.call(text);
     for _ in 0..ATTEMPTS {
-        let created = client
-            .request("tools/call", Some(tool), params, |result| {
-                created(result, expected)
-            })
-            .await?;
-        if let Some(running) = created {
-            return Ok(running);
+        let check = |result: &str| created(result, &expected);
+        if let Some(running) = client.call(&echo.tool, &arguments, check).await? {
+            return follow(client, running, &expected).await;
         }
     }
     Err(Failure::Wrong(format!(
@@ -87,25 +36,43 @@ async fn begin(
     )))
 }
 
+async fn follow(client: &mut Client, mut task: Running, expected: &str) -> Result<(), Failure> {
+    let params = format!(r#""taskId":{}"#, Value::from(task.id.as_str()));
+    loop {
+        sleep(task.pause.min(LONGEST_PAUSE)).await;
+        let check = |result: &str| ended(result, &task.id, expected);
+        match client
+            .request("tasks/get", &task.id, &params, check)
+            .await?
+        {
+            Some(still) => task = still,
+            None => return Ok(()),
+        }
+    }
+}
+
 /// `None` if the call was answered with the expected text instead.
 fn created(result: &str, expected: &str) -> Result<Option<Running>, Failure> {
-    let kind: Kind<'_> = parse(result)?;
-    match kind.result_type.as_ref() {
-        "task" => parse(result).map(|task: Task<'_>| Some(task.into())),
-        _ => check_text(result, expected).map(|()| None),
+    let value: Value = parse(result)?;
+    match value["resultType"] == "task" {
+        true => running(&value).map(Some),
+        false => check_text(result, expected).map(|()| None),
     }
 }
 
 /// `None` if the task has ended with the expected text.
 fn ended(result: &str, id: &str, expected: &str) -> Result<Option<Running>, Failure> {
-    let task: Task<'_> = parse(result)?;
-    match (task.status.as_str(), task.result) {
-        _ if task.task_id != id => Err(Failure::Wrong(format!(
+    let task: Value = parse(result)?;
+    let running = running(&task)?;
+    match (task["status"].as_str(), task.get("result")) {
+        _ if running.id != id => Err(Failure::Wrong(format!(
             "asked for task {id}, was told of {}",
-            task.task_id
+            running.id
         ))),
-        ("working", None) => Ok(Some(task.into())),
-        ("completed", Some(result)) => check_text(result.get(), expected).map(|()| None),
+        (Some("working"), None) => Ok(Some(running)),
+        (Some("completed"), Some(result)) => {
+            check_text(&result.to_string(), expected).map(|()| None)
+        }
         _ => Err(Failure::Wrong(format!(
             "a task in an odd state: {}",
             quote(result)
@@ -113,13 +80,14 @@ fn ended(result: &str, id: &str, expected: &str) -> Result<Option<Running>, Fail
     }
 }
 
-impl From<Task<'_>> for Running {
-    fn from(task: Task<'_>) -> Self {
-        Self {
-            id: task.task_id,
-            pause: Duration::from_millis(task.poll_interval_ms),
-        }
-    }
+fn running(task: &Value) -> Result<Running, Failure> {
+    let (Some(id), Some(_)) = (task["taskId"].as_str(), task["status"].as_str()) else {
+        return Err(Failure::Wrong(format!("{task} lacks an ID or a status")));
+    };
+    Ok(Running {
+        id: id.to_owned(),
+        pause: Duration::from_millis(task["pollIntervalMs"].as_u64().unwrap_or_default()),
+    })
 }
 
 #[cfg(test)]
