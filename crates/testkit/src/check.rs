@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 
 pub use ledger::Ledger;
 pub use rules::{Outage, Rules};
+pub(crate) use session::is_passing;
 pub use verdict::{Counts, Finding, Verdict, Violation};
 
 use self::call::CallRecord;
@@ -82,7 +83,7 @@ fn calls(entries: &[Entry]) -> Vec<CallRecord> {
                 .entry(work.call)
                 .or_insert_with(|| CallRecord::new(work.clone()))
                 .sent(*request, entry.at);
-        } else if let Some(request) = request_of(&entry.step) {
+        } else if let Some(request) = entry.step.request() {
             let call = call_of.get(&request).and_then(|call| calls.get_mut(call));
             if let Some(call) = call {
                 call.step(request, entry);
@@ -90,21 +91,6 @@ fn calls(entries: &[Entry]) -> Vec<CallRecord> {
         }
     }
     calls.into_values().collect()
-}
-
-fn request_of(step: &Step) -> Option<u64> {
-    match step {
-        Step::Forgotten { channel, .. }
-        | Step::Refused { channel, .. }
-        | Step::Listening { channel, .. }
-        | Step::Received { channel, .. }
-        | Step::Ended { channel, .. } => match channel {
-            Channel::Request(request) => Some(*request),
-            _ => None,
-        },
-        Step::Sent { request, .. } => Some(*request),
-        Step::Opening | Step::Opened { .. } | Step::Replied { .. } => None,
-    }
 }
 
 fn count(entries: &[Entry], counts: &mut Counts) {

@@ -1,15 +1,15 @@
-//! A legacy MCP client (2025-11-25) that records everything it does and sees.
+//! An MCP client that records everything it does and sees.
 //!
-//! Like a patient SDK, the client resumes broken streams with `Last-Event-ID` after the server's `retry`, honours
+//! Like a patient SDK, a client of 2025-11-25 resumes broken streams with `Last-Event-ID` after the server's `retry`, honours
 //! `Retry-After` on 429 and 503, answers questions by separate POSTs, and replaces lost sessions. After a break
 //! before any event id, it repeats only repeatable calls.
 
-mod common;
 pub mod connection;
 pub mod failure;
 mod listener;
 mod modern;
 mod session;
+mod shared;
 mod stream;
 pub mod target;
 mod task;
@@ -18,17 +18,17 @@ pub(crate) mod wire;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use self::common::Common;
 use self::connection::Goodbye;
 pub use self::listener::Listener;
-pub use self::modern::ModernClient;
-use self::session::Shared;
+pub(crate) use self::shared::Era;
+use self::shared::{Became, Shared};
 use self::stream::Stream;
 use self::target::Target;
 use self::wire::Wire;
-use crate::history::{Channel, History, Recorder, Tool, Work};
+use crate::history::{Channel, History, Recorder, Tool, Work, reply_to};
 
 /// How long an idle connection is kept. The SDKs' HTTP clients keep it for 4 s (JavaScript) or 5 s
 /// (Python).
@@ -79,8 +79,12 @@ pub enum End {
 impl Client {
     /// Creates a client, which opens its session with the first call.
     pub fn new(url: &str, recorder: Recorder) -> anyhow::Result<Self> {
+        Self::of(Era::Legacy(None), url, recorder)
+    }
+
+    pub(crate) fn of(era: Era, url: &str, recorder: Recorder) -> anyhow::Result<Self> {
         let wire = Wire::to(url, recorder.client())?;
-        Ok(Self::on(wire, None, recorder))
+        Ok(Self::on(wire, era, recorder))
     }
 
     /// Creates a client for several endpoints of one server. The client goes on to the next endpoint when a stream
@@ -93,14 +97,12 @@ impl Client {
         recorder: Recorder,
     ) -> Self {
         let wire = Wire::to_each(targets, goodbye, recorder.client());
-        Self::on(wire, subscription, recorder)
+        Self::on(wire, Era::Legacy(subscription), recorder)
     }
 
-    fn on(wire: Wire, subscription: Option<&'static str>, recorder: Recorder) -> Self {
-        let shared = Shared::new(Common::new(wire, recorder), subscription);
-        Self {
-            shared: Arc::new(shared),
-        }
+    fn on(wire: Wire, era: Era, recorder: Recorder) -> Self {
+        let shared = Arc::new(Shared::new(wire, era, recorder));
+        Self { shared }
     }
 
     /// Opens the session.
@@ -111,7 +113,7 @@ impl Client {
     /// Creates a call with its own nonce.
     #[must_use]
     pub fn work(&self, tool: Tool, steps: u32, ms: u64) -> Work {
-        self.shared.common.work(tool, steps, ms)
+        self.shared.work(tool, steps, ms)
     }
 
     /// Makes a call, with as many requests as it needs. The client leaves the call's streams in the given ways, one
@@ -121,17 +123,37 @@ impl Client {
         work: Work,
         leaves: impl IntoIterator<Item = Leave, IntoIter: Send>,
     ) -> End {
-        self.shared.call(&work, &mut leaves.into_iter()).await
+        let mut leaves = leaves.into_iter().peekable();
+        let hang_up = match leaves.peek() {
+            Some(Leave::HangUp { after }) => *after,
+            _ => Duration::MAX,
+        };
+        loop {
+            let became = match self.shared.era {
+                Era::Legacy(_) => self.shared.request(&work, hang_up, &mut leaves).await,
+                Era::Modern { .. } => self.shared.modern_request(&work, hang_up).await,
+            };
+            match became {
+                Became::Over(end) => return end,
+                Became::Nothing(pause) => sleep(pause).await,
+            }
+        }
     }
 
-    /// Reads the standalone stream until the future is dropped, and leaves it in the given ways.
+    /// Reads the standalone stream, or streams of changes, until the future is dropped. A client with a session leaves
+    /// its stream in the given ways.
     pub async fn listen(&self, leaves: impl IntoIterator<Item = Leave, IntoIter: Send>) {
         let (shared, mut leaves) = (&self.shared, leaves.into_iter());
         loop {
-            let session = shared.session().await;
-            let stream = Stream::new(shared, &session, Channel::Standalone, &mut leaves);
-            stream.follow(None).await;
-            sleep(PAUSE).await;
+            let mut pause = PAUSE;
+            if let Era::Modern { .. } = shared.era {
+                pause = shared.listen_once().await;
+            } else {
+                let session = shared.session().await;
+                let stream = Stream::new(shared, &session, Channel::Standalone, &mut leaves);
+                stream.follow(None).await;
+            }
+            sleep(pause).await;
         }
     }
 
@@ -153,8 +175,13 @@ impl Client {
 
     /// Reads the history so far.
     pub fn look<T>(&self, read: impl FnOnce(&History) -> T) -> T {
-        self.shared.common.recorder.look(read)
+        self.shared.recorder.look(read)
     }
+}
+
+/// Returns the answer to a question of the server.
+fn accepted(question: &str) -> Value {
+    json!({ "action": "accept", "content": { "text": reply_to(question) } })
 }
 
 /// Up to a second, determined by the question.

@@ -235,6 +235,24 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// Returns the request that the step belongs to.
+    pub(crate) fn request(&self) -> Option<u64> {
+        match self {
+            Self::Forgotten { channel, .. }
+            | Self::Refused { channel, .. }
+            | Self::Listening { channel, .. }
+            | Self::Received { channel, .. }
+            | Self::Ended { channel, .. } => match channel {
+                Channel::Request(request) => Some(*request),
+                _ => None,
+            },
+            Self::Sent { request, .. } => Some(*request),
+            Self::Opening | Self::Opened { .. } | Self::Replied { .. } => None,
+        }
+    }
+}
+
 /// A step with its time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {

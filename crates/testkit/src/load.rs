@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::client::{Client, Leave, ModernClient};
+use crate::client::{Client, Era, Leave};
 use crate::history::{History, Recorder, Step, Tool};
 
 /// Microseconds until the client hangs up: some requests have not arrived by then, others have been
@@ -54,14 +54,9 @@ pub enum Calls {
     },
 }
 
-#[derive(Clone, Debug)]
-enum Caller {
-    Legacy(Client),
-    Modern(ModernClient),
-}
-
 pub(crate) struct Load {
-    callers: Vec<Caller>,
+    callers: Vec<Client>,
+    sessions: usize,
     lanes: JoinSet<()>,
     _listeners: JoinSet<()>,
     enough: CancellationToken,
@@ -83,21 +78,20 @@ impl Load {
             ..
         } = clients;
         let caller = |number| {
-            let recorder = Recorder::new(first + number, began);
-            anyhow::Ok(if number < sessions {
-                Caller::Legacy(Client::new(url, recorder)?)
-            } else if number < sessions + modern {
-                Caller::Modern(ModernClient::new(url, recorder)?)
-            } else {
-                Caller::Modern(ModernClient::with_tasks(url, recorder)?)
-            })
+            let era = match number < sessions {
+                true => Era::Legacy(None),
+                false => Era::Modern {
+                    tasks: number >= sessions + modern,
+                },
+            };
+            Client::of(era, url, Recorder::new(first + number, began))
         };
         let callers = (0..sessions + modern + tasks).map(caller);
         let callers = callers.collect::<anyhow::Result<Vec<_>>>()?;
         let (enough, mut lanes, mut listeners) =
             (CancellationToken::new(), JoinSet::new(), JoinSet::new());
         for (number, caller) in callers.iter().enumerate() {
-            let legacy = matches!(caller, Caller::Legacy(_));
+            let legacy = number < sessions;
             let (count, listens) = match clients.calls {
                 Calls::Patient { .. } => (2, true),
                 _ => (4, legacy && number.is_multiple_of(3)),
@@ -105,6 +99,7 @@ impl Load {
             for lane in 0..if legacy { count } else { 1 } {
                 let lane = Lane {
                     caller: caller.clone(),
+                    legacy,
                     clients,
                     is_first: lane == 0,
                     counted: 0,
@@ -116,12 +111,13 @@ impl Load {
                 let (caller, first) = (caller.clone(), clients.thinking.mul_f64(dice.random()));
                 listeners.spawn(async move {
                     sleep(first).await;
-                    caller.listen().await;
+                    caller.listen(None).await;
                 });
             }
         }
         Ok(Self {
             callers,
+            sessions,
             lanes,
             _listeners: listeners,
             enough,
@@ -133,54 +129,23 @@ impl Load {
         self.enough.cancel();
         let _ = timeout(within, async {
             while self.lanes.join_next().await.is_some() {}
-            join_all(self.callers.iter().map(|caller| caller.last_call(wipe))).await;
+            let legacy = &self.callers[..self.sessions];
+            join_all(legacy.iter().map(|client| last_call(client, wipe))).await;
         })
         .await;
         self.lanes.abort_all();
-        self.callers.iter().map(Caller::history).collect()
+        self.callers.iter().map(Client::history).collect()
     }
 }
 
-impl Caller {
-    async fn call(&self, (tool, steps, ms): (Tool, u32, u64), leave: Option<Leave>) {
-        match self {
-            Self::Legacy(client) => client.call(client.work(tool, steps, ms), leave).await,
-            Self::Modern(client) => {
-                let hang_up = match leave {
-                    Some(Leave::HangUp { after }) => Some(after),
-                    _ => None,
-                };
-                client.call(client.work(tool, steps, ms), hang_up).await
-            }
-        };
-    }
-
-    async fn listen(&self) {
-        match self {
-            Self::Legacy(client) => client.listen(None).await,
-            Self::Modern(client) => client.listen().await,
-        }
-    }
-
-    /// Shows whether the session still exists. If all data was lost, calls until the client has opened
-    /// another session.
-    async fn last_call(&self, wipe: Option<Duration>) {
-        if matches!(self, Self::Modern(_)) {
-            return;
-        }
-        loop {
-            self.call((Tool::Echo, 0, 0), None).await;
-            match wipe {
-                Some(wipe) if opened(&self.history()) < wipe => sleep(ASK_AGAIN).await,
-                _ => return,
-            }
-        }
-    }
-
-    fn history(&self) -> History {
-        match self {
-            Self::Legacy(client) => client.history(),
-            Self::Modern(client) => client.history(),
+/// Shows whether the session still exists. If all data was lost, calls until the client has opened
+/// another session.
+async fn last_call(client: &Client, wipe: Option<Duration>) {
+    loop {
+        client.call(client.work(Tool::Echo, 0, 0), None).await;
+        match wipe {
+            Some(wipe) if client.look(opened) < wipe => sleep(ASK_AGAIN).await,
+            _ => return,
         }
     }
 }
@@ -192,7 +157,8 @@ fn opened(history: &History) -> Duration {
 }
 
 struct Lane {
-    caller: Caller,
+    caller: Client,
+    legacy: bool,
     clients: Clients,
     is_first: bool,
     counted: u32,
@@ -207,22 +173,23 @@ impl Lane {
                 () = sleep(thinking) => {}
                 () = enough.cancelled() => return,
             }
-            let (call, leave) = match self.clients.calls {
+            let ((tool, steps, ms), leave) = match self.clients.calls {
                 Calls::Patient { demo, longest } => (self.patient(demo, longest), None),
                 calls => {
                     let call = what_to_call(&mut self.dice, calls);
                     (call, leave(&mut self.dice, call.0))
                 }
             };
-            self.caller.call(call, leave).await;
+            let work = self.caller.work(tool, steps, ms);
+            self.caller.call(work, leave).await;
         }
     }
 
     fn patient(&mut self, demo: bool, longest: Duration) -> (Tool, u32, u64) {
         let dice = &mut self.dice;
-        let (long, longest) = match self.caller {
-            Caller::Legacy(_) => (self.is_first, longest),
-            Caller::Modern(_) => (dice.random_bool(0.2), longest.min(LONGEST_MODERN)),
+        let (long, longest) = match self.legacy {
+            true => (self.is_first, longest),
+            false => (dice.random_bool(0.2), longest.min(LONGEST_MODERN)),
         };
         if long {
             let shortest = SHORTEST_LONG.min(longest);
@@ -236,7 +203,7 @@ impl Lane {
             return (tool, steps as u32, STEP.as_millis() as u64);
         }
         // Only a session counts calls.
-        if matches!(self.caller, Caller::Modern(_)) || dice.random_bool(0.6) {
+        if !self.legacy || dice.random_bool(0.6) {
             (Tool::Echo, 0, 0)
         } else if demo {
             self.counted += 1;

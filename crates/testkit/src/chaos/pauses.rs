@@ -3,7 +3,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::{Injected, Options};
-use crate::history::{Channel, Ended, Entry, History, Message, Step, Tool, Work};
+use crate::history::{Ended, Entry, History, Message, Step, Tool, Work};
 
 const UNNOTICED: Duration = Duration::from_millis(250);
 
@@ -154,18 +154,10 @@ fn signs(entries: &[Entry]) -> impl Iterator<Item = Signs> {
             signs.connected(*at);
             continue;
         }
-        let (Step::Received { channel, .. }
-        | Step::Listening { channel, .. }
-        | Step::Refused { channel, .. }
-        | Step::Ended { channel, .. }) = step
-        else {
+        let call = step.request().and_then(|request| call_of.get(&request));
+        let Some(signs) = call.and_then(|call| calls.get_mut(call)) else {
             continue;
         };
-        let Channel::Request(request) = channel else {
-            continue;
-        };
-        let call = call_of.get(request).and_then(|call| calls.get_mut(call));
-        let Some(signs) = call else { continue };
         match step {
             Step::Received { message, .. } if *message != Message::Prime => signs.at.push(*at),
             Step::Listening { .. } => signs.connected(*at),

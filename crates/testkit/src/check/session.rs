@@ -1,8 +1,6 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use http::StatusCode;
-
 use super::{Findings, Outage, Rules, Violation, code};
 use crate::history::{Channel, Entry, Step};
 
@@ -78,15 +76,9 @@ fn excused(
     rules.wipes.iter().any(wiped) || rules.lost_writes.iter().any(written)
 }
 
-pub(super) fn is_passing(status: u16, told: Option<i64>) -> bool {
-    let passing = [
-        StatusCode::TOO_MANY_REQUESTS,
-        StatusCode::SERVICE_UNAVAILABLE,
-        StatusCode::BAD_GATEWAY,
-    ]
-    .iter()
-    .any(|passing| passing.as_u16() == status);
-    passing && told != Some(code::OUTCOME_UNKNOWN)
+/// Whether a client may repeat what was refused. A balancer without an edge sends `502`.
+pub(crate) fn is_passing(status: u16, told: Option<i64>) -> bool {
+    matches!(status, 429 | 502 | 503) && told != Some(code::OUTCOME_UNKNOWN)
 }
 
 /// Ignores refusals that the client can retry or that other checks judge, and those of a lost session or history.

@@ -7,7 +7,8 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::wire::{MODERN, Outcome, Wire};
+use super::modern::{LISTEN, listen, meta};
+use super::wire::{Trouble, Wire};
 use crate::check::code;
 
 const KNOCKS_EVERY: Duration = Duration::from_millis(10);
@@ -62,26 +63,18 @@ impl Listener {
     }
 
     async fn knock(wire: &Wire) -> anyhow::Result<Option<Self>> {
-        let method = "subscriptions/listen";
-        let meta = json!({
-            "io.modelcontextprotocol/protocolVersion": MODERN,
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
-        let params = json!({ "notifications": { "toolsListChanged": true }, "_meta": meta });
-        let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let mut messages = match wire.post_modern(method, None, &request).await.outcome {
-            Outcome::Broken(_) => return Ok(None),
-            // The edge refuses connections until it has started.
-            Outcome::Refused(refusal) if refusal.status == StatusCode::BAD_GATEWAY => {
-                return Ok(None);
-            }
-            Outcome::Refused(refusal) => {
-                let passes = refusal.status == StatusCode::SERVICE_UNAVAILABLE
+        let request = listen(1, &meta(&json!({})));
+        let mut messages = match wire.post_modern(LISTEN, None, &request).await.outcome {
+            Ok(messages) => messages,
+            Err(Trouble::Broken(_)) => return Ok(None),
+            Err(Trouble::Refused(refusal)) => {
+                let starting = refusal.status == StatusCode::SERVICE_UNAVAILABLE
                     && refusal.code == Some(code::NOT_EXECUTED);
+                // The edge refuses connections until it has started.
+                let passes = starting || refusal.status == StatusCode::BAD_GATEWAY;
                 ensure!(passes, "{refusal}");
                 return Ok(None);
             }
-            opened => opened.messages()?,
         };
         let first = messages.next().await?.unwrap_or_default();
         let first: Value = serde_json::from_str(&first).unwrap_or_default();

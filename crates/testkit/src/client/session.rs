@@ -1,71 +1,39 @@
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::sync::Mutex;
-use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::common::{Became, Common};
+use super::shared::{Became, Era, Shared};
 use super::stream::Stream;
-use super::wire::{Exchange, Messages, Outcome, REVISION};
-use super::{End, Leave, PAUSE, thinking};
-use crate::history::{Channel, Ended, History, Message, Step, Work, reply_to};
+use super::wire::{Answered, Exchange, REVISION};
+use super::{End, Leave, PAUSE, accepted, thinking};
+use crate::history::{Channel, Ended, History, Message, Step, Work};
 
 const LONGEST_REPLAY: Duration = Duration::from_secs(10);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Session {
-    pub(super) id: String,
-    number: u64,
-}
-
-/// The client's session, which is replaced when the server has lost it.
-#[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) common: Common,
-    subscription: Option<&'static str>,
-    session: Mutex<Option<Session>>,
-    sessions: AtomicU64,
-    replies: std::sync::Mutex<JoinSet<()>>,
-}
-
 impl Shared {
-    pub(super) fn new(common: Common, subscription: Option<&'static str>) -> Self {
-        Self {
-            common,
-            subscription,
-            session: Mutex::default(),
-            sessions: AtomicU64::new(1),
-            replies: std::sync::Mutex::default(),
-        }
-    }
-
-    pub(super) async fn session(&self) -> Session {
+    pub(super) async fn session(&self) -> String {
         let mut slot = self.session.lock().await;
         if let Some(session) = &*slot {
             return session.clone();
         }
-        self.common.recorder.note(Step::Opening);
-        let id = loop {
+        self.recorder.note(Step::Opening);
+        let session = loop {
             match self.try_open().await {
-                Some(id) => break id,
+                Some(session) => break session,
                 None => sleep(PAUSE).await,
             }
         };
-        let session = Session {
-            id: id.clone(),
-            number: self.sessions.fetch_add(1, Ordering::Relaxed),
-        };
-        self.common.recorder.note(Step::Opened { session: id });
-        *slot = Some(session.clone());
-        session
+        self.recorder.note(Step::Opened {
+            session: session.clone(),
+        });
+        slot.insert(session).clone()
     }
 
     /// Requests the stream of the last call again, after the event at this share of its length.
     pub(super) async fn replay(self: &Arc<Self>, share: f64) {
-        let stream = self.common.recorder.look(History::last_stream);
+        let stream = self.recorder.look(History::last_stream);
         let Some((request, ids)) = stream.filter(|(_, ids)| ids.len() > 1) else {
             return;
         };
@@ -80,43 +48,20 @@ impl Shared {
         let Some(session) = self.session.lock().await.take() else {
             return;
         };
-        let ending = || self.common.wire.delete(&session.id);
+        let ending = || self.wire.delete(&session);
         // A session that cannot be ended expires.
         let _ = self.exchange(Channel::Opening, None, ending).await;
     }
 
-    pub(super) async fn call(
+    pub(super) async fn request(
         self: &Arc<Self>,
         work: &Work,
-        leaves: &mut (dyn Iterator<Item = Leave> + Send),
-    ) -> End {
-        let mut leaves = leaves.peekable();
-        let hang_up = match leaves.peek() {
-            Some(Leave::HangUp { after }) => Some(*after),
-            _ => None,
-        };
-        loop {
-            match self.request(work, hang_up, &mut leaves).await {
-                Became::Over(end) => return end,
-                Became::Nothing(pause) => sleep(pause).await,
-            }
-        }
-    }
-
-    async fn request(
-        self: &Arc<Self>,
-        work: &Work,
-        hang_up: Option<Duration>,
+        hang_up: Duration,
         leaves: &mut (dyn Iterator<Item = Leave> + Send),
     ) -> Became {
         let session = self.session().await;
-        let request = self.common.next_request();
+        let request = self.sent(&session, work);
         let channel = Channel::Request(request);
-        self.common.recorder.note(Step::Sent {
-            request,
-            session: session.id.clone(),
-            work: work.clone(),
-        });
         let message = json!({
             "jsonrpc": "2.0",
             "id": request,
@@ -127,26 +72,21 @@ impl Shared {
                 "_meta": { "progressToken": request },
             },
         });
-        let posted = self.common.wire.post(Some(&session.id), &message);
-        let exchange = match hang_up {
-            Some(after) => timeout(after, posted).await.ok(),
-            None => Some(posted.await),
-        };
-        if let Some(exchange) = &exchange
-            && exchange.is_gone()
-        {
+        let posted = self.wire.post(Some(&session), &message);
+        let exchange = timeout(hang_up, posted).await.ok();
+        if exchange.as_ref().is_some_and(Exchange::is_gone) {
             self.forgotten(&session, channel).await;
             return Became::Over(End::Forgotten);
         }
-        match self.common.answered(channel, work, exchange) {
-            Ok((tag, Messages::Stream(events))) => {
+        match self.answered(channel, work, exchange) {
+            Ok((tag, Answered::Stream(events))) => {
                 let stream = Stream::new(self, &session, channel, leaves);
                 let end = stream.follow(Some((tag, events))).await;
                 end.map_or(Became::without_answer(work), Became::Over)
             }
-            Ok((_, Messages::One(body))) => {
-                let message = Message::read(&body.unwrap_or_default());
-                self.received(&session, channel, None, message);
+            Ok((_, answered)) => {
+                let message = Message::read(&answered.body().unwrap_or_default());
+                self.take(&session, channel, None, message);
                 Became::Over(End::Answered)
             }
             Err(became) => became,
@@ -154,9 +94,9 @@ impl Shared {
     }
 
     /// Records a message, and answers it if it is a request. Returns `true` for the answer to the channel's request.
-    pub(super) fn received(
+    pub(super) fn take(
         self: &Arc<Self>,
-        session: &Session,
+        session: &str,
         channel: Channel,
         id: Option<String>,
         message: Message,
@@ -166,55 +106,42 @@ impl Shared {
         if !matches!(channel, Channel::Replay(_)) {
             self.answer(session, &message);
         }
-        self.common.recorder.note(Step::Received {
-            channel,
-            id,
-            message,
-        });
+        self.received(channel, id, message);
         answers
     }
 
-    fn answer(self: &Arc<Self>, session: &Session, message: &Message) {
+    fn answer(self: &Arc<Self>, session: &str, message: &Message) {
         let (id, result, question) = match message {
-            Message::Question { id, text } => {
-                let content = json!({ "text": reply_to(text) });
-                let accepted = json!({ "action": "accept", "content": content });
-                (id, accepted, text.clone())
-            }
+            Message::Question { id, text } => (id, accepted(text), text.clone()),
             Message::Request { id, method } if method == "ping" => (id, json!({}), method.clone()),
             _ => return,
         };
         let response = json!({ "jsonrpc": "2.0", "id": id, "result": result });
-        let (shared, session) = (self.clone(), session.clone());
-        let reply = async move { shared.reply(session, response, question).await };
+        let (shared, session) = (self.clone(), session.to_owned());
+        let reply = async move { shared.reply(&session, response, question).await };
         let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
         while replies.try_join_next().is_some() {}
         replies.spawn(reply);
     }
 
     /// Repeating is safe, because the response has an id.
-    async fn reply(&self, session: Session, response: Value, question: String) {
+    async fn reply(&self, session: &str, response: Value, question: String) {
         sleep(thinking(&question)).await;
-        let replying = || self.common.wire.post(Some(&session.id), &response);
-        let replied = self.exchange(Channel::Reply, Some(&session), replying);
-        match replied.await {
-            Ok((_, Outcome::Accepted)) => self.common.recorder.note(Step::Replied { question }),
-            Ok((tag, _)) => {
-                (self.common).ended(Channel::Reply, Ended::Orderly, &tag, true, "not 202");
-            }
+        let replying = || self.wire.post(Some(session), &response);
+        match self.exchange(Channel::Reply, Some(session), replying).await {
+            Ok((_, Answered::Empty)) => self.recorder.note(Step::Replied { question }),
+            Ok((tag, _)) => self.ended(Channel::Reply, Ended::Orderly, &tag, true, "not 202"),
             Err(_) => {}
         }
     }
 
-    pub(super) async fn forgotten(&self, session: &Session, channel: Channel) {
-        self.common.recorder.note(Step::Forgotten {
-            session: session.id.clone(),
+    async fn forgotten(&self, session: &str, channel: Channel) {
+        self.recorder.note(Step::Forgotten {
+            session: session.to_owned(),
             channel,
         });
         let mut slot = self.session.lock().await;
-        if slot.as_ref() == Some(session) {
-            *slot = None;
-        }
+        slot.take_if(|known| known == session);
     }
 
     async fn try_open(&self) -> Option<String> {
@@ -226,38 +153,37 @@ impl Shared {
         // Calls are numbered from 1.
         let initialize =
             json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
-        let Outcome::Json {
-            session: Some(id), ..
-        } = self.open_with(None, &initialize).await?
+        let opened = self.open_with(None, &initialize).await?;
+        let Answered::Json {
+            session: Some(session),
+            ..
+        } = opened
         else {
-            (self.common).ended(Channel::Opening, Ended::Orderly, "", true, "no session");
+            self.ended(Channel::Opening, Ended::Orderly, "", true, "no session");
             return None;
         };
         let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        self.open_with(Some(&id), &initialized).await?;
-        if let Some(uri) = self.subscription {
+        self.open_with(Some(&session), &initialized).await?;
+        if let Era::Legacy(Some(uri)) = self.era {
             let subscribe = json!({ "jsonrpc": "2.0", "id": 0, "method": "resources/subscribe", "params": { "uri": uri } });
-            self.open_with(Some(&id), &subscribe).await?;
+            self.open_with(Some(&session), &subscribe).await?;
         }
-        Some(id)
+        Some(session)
     }
 
-    async fn open_with(&self, session: Option<&str>, message: &Value) -> Option<Outcome> {
-        let opening = || self.common.wire.post(session, message);
+    async fn open_with(&self, session: Option<&str>, message: &Value) -> Option<Answered> {
+        let opening = || self.wire.post(session, message);
         let opened = self.exchange(Channel::Opening, None, opening).await;
-        opened.ok().map(|(_, outcome)| outcome)
+        opened.ok().map(|(_, answered)| answered)
     }
 
     /// Repeats an exchange while it breaks or is refused for now.
-    pub(super) async fn exchange<F>(
+    pub(super) async fn exchange<F: Future<Output = Exchange>>(
         &self,
         channel: Channel,
-        session: Option<&Session>,
+        session: Option<&str>,
         send: impl Fn() -> F,
-    ) -> Result<(String, Outcome), End>
-    where
-        F: Future<Output = Exchange>,
-    {
+    ) -> Result<(String, Answered), End> {
         loop {
             let exchange = send().await;
             if let Some(session) = session
@@ -267,19 +193,13 @@ impl Shared {
                 return Err(End::Forgotten);
             }
             let Exchange { tag, outcome } = exchange;
-            let pause = match outcome {
-                Outcome::Broken(cause) => {
-                    self.common
-                        .ended(channel, Ended::Broken, &tag, false, &cause);
-                    PAUSE
+            match outcome {
+                Ok(answered) => return Ok((tag, answered)),
+                Err(trouble) => {
+                    let pause = self.failed(channel, &tag, &trouble);
+                    sleep(pause.ok_or(End::GivenUp)?).await;
                 }
-                Outcome::Refused(refusal) => {
-                    self.common.refused(channel, &refusal);
-                    refusal.passes_after().ok_or(End::GivenUp)?
-                }
-                answered => return Ok((tag, answered)),
-            };
-            sleep(pause).await;
+            }
         }
     }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::connection::{Event, Reply};
-use super::session::{Session, Shared};
-use super::wire::Outcome;
+use super::shared::Shared;
+use super::wire::Answered;
 use super::{End, LONGEST_PAUSE, Leave, PAUSE};
 use crate::history::{Channel, Ended, Message, Step};
 
@@ -15,7 +15,7 @@ const LINGER: Duration = Duration::from_secs(1);
 /// A stream of a session, which its client resumes until it has the answer.
 pub(super) struct Stream<'a> {
     shared: &'a Arc<Shared>,
-    session: &'a Session,
+    session: &'a str,
     channel: Channel,
     leaves: &'a mut (dyn Iterator<Item = Leave> + Send),
     cursor: Option<String>,
@@ -26,7 +26,7 @@ pub(super) struct Stream<'a> {
 impl<'a> Stream<'a> {
     pub(super) fn new(
         shared: &'a Arc<Shared>,
-        session: &'a Session,
+        session: &'a str,
         channel: Channel,
         leaves: &'a mut (dyn Iterator<Item = Leave> + Send),
     ) -> Self {
@@ -62,13 +62,11 @@ impl<'a> Stream<'a> {
             };
             let leave = self.leaves.next();
             let Some((how, cause)) = self.read(&mut events, leave).await else {
-                self.shared.common.wire.give_back(*events);
+                self.shared.wire.give_back(*events);
                 return Some(End::Answered);
             };
-            self.shared
-                .common
-                .ended(self.channel, how, &tag, true, &cause);
-            self.shared.common.wire.move_on();
+            (self.shared).ended(self.channel, how, &tag, true, &cause);
+            self.shared.wire.move_on();
             let (pause, unread) = match leave {
                 Some(Leave::Return { away, unread, .. }) if how == Ended::Willingly => {
                     (away, unread)
@@ -135,7 +133,7 @@ impl<'a> Stream<'a> {
             self.cursor.clone_from(&event.id);
         }
         let message = Message::read(&event.data);
-        (self.shared).received(self.session, self.channel, event.id, message)
+        (self.shared).take(self.session, self.channel, event.id, message)
     }
 
     async fn reopen(&mut self) -> Result<(String, Box<Reply>), End> {
@@ -146,15 +144,15 @@ impl<'a> Stream<'a> {
             ..
         } = *self;
         let after = self.cursor.clone();
-        let get = || shared.common.wire.get(&session.id, after.as_deref());
-        let (tag, outcome) = shared.exchange(channel, Some(session), get).await?;
-        let Outcome::Stream(events) = outcome else {
-            (shared.common).ended(channel, Ended::Orderly, &tag, true, "no stream");
+        let get = || shared.wire.get(session, after.as_deref());
+        let (tag, answered) = shared.exchange(channel, Some(session), get).await?;
+        let Answered::Stream(events) = answered else {
+            shared.ended(channel, Ended::Orderly, &tag, true, "no stream");
             return Err(End::GivenUp);
         };
-        shared.common.recorder.note(Step::Listening {
+        shared.recorder.note(Step::Listening {
             channel,
-            session: session.id.clone(),
+            session: session.to_owned(),
             after,
         });
         Ok((tag, events))

@@ -1,10 +1,10 @@
 //! The endpoints of a server.
 
-use std::net::{SocketAddr, ToSocketAddrs as _};
-use std::str::FromStr;
+use std::net::SocketAddr;
 
-use anyhow::{Context, bail};
+use anyhow::{Context as _, ensure};
 use http::{HeaderValue, Uri};
+use reqwest::Url;
 
 /// An MCP endpoint.
 #[derive(Debug, Clone)]
@@ -32,37 +32,26 @@ impl Target {
     /// Resolves a URL. Refuses other machines, because a typing error could attack a foreign server.
     pub async fn resolve(url: &str) -> anyhow::Result<Self> {
         let target = Self::of(url)?;
-        if !target.address.ip().is_loopback() {
-            bail!("{url} is not on this machine; forward a local port to load a remote server");
-        }
+        ensure!(
+            target.address.ip().is_loopback(),
+            "{url} is not on this machine; forward a local port to load a remote server"
+        );
         Ok(target)
     }
 
     /// Resolves a URL on any machine.
     pub(crate) fn of(url: &str) -> anyhow::Result<Self> {
-        let uri = Uri::from_str(url).with_context(|| format!("not a URL: {url}"))?;
-        if uri.scheme_str() != Some("http") {
-            bail!("only http:// URLs can be driven: {url}");
-        }
-        let authority = uri
-            .authority()
-            .with_context(|| format!("no host in {url}"))?;
-        let host = authority
-            .host()
-            .trim_start_matches('[')
-            .trim_end_matches(']');
-        let port = authority.port_u16().unwrap_or(80);
-        let address = (host, port)
-            .to_socket_addrs()
-            .with_context(|| format!("could not resolve {host}"))?
-            .next()
-            .with_context(|| format!("{host} has no address"))?;
-        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        let parsed = Url::parse(url).with_context(|| format!("not a URL: {url}"))?;
+        let is_http = parsed.scheme() == "http";
+        ensure!(is_http, "only http:// URLs can be driven: {url}");
+        let addresses = parsed.socket_addrs(|| None);
+        let addresses = addresses.with_context(|| format!("could not resolve {url}"))?;
+        let query = parsed.query().map(|query| format!("?{query}"));
+        let path = parsed.path().to_owned() + &query.unwrap_or_default();
         Ok(Self {
-            address,
-            host: HeaderValue::from_str(authority.as_str())
-                .context("host is not a header value")?,
-            path: Uri::from_str(path).context("path is not a request target")?,
+            address: *addresses.first().context("a host without an address")?,
+            host: parsed.authority().parse()?,
+            path: path.parse().context("path is not a request target")?,
             authorization: None,
         })
     }

@@ -4,10 +4,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::common::Became;
-use super::modern::{Request, accepted};
-use super::wire::Outcome;
-use super::{End, PAUSE, thinking};
+use super::modern::Request;
+use super::shared::Became;
+use super::wire::{Answered, Trouble};
+use super::{End, PAUSE, accepted, thinking};
 use crate::check::code;
 use crate::history::{Answer, Message};
 
@@ -86,20 +86,18 @@ impl Request<'_> {
 
     async fn get(&self, task: &str) -> Got {
         let body = match self.ask_for("tasks/get", task, None).await.outcome {
-            Outcome::Broken(_) | Outcome::Stream(_) | Outcome::Accepted => {
-                return Got::Nothing(PAUSE);
-            }
-            Outcome::Refused(refusal) => {
+            Ok(Answered::Json { body, .. }) => body,
+            Ok(_) | Err(Trouble::Broken(_)) => return Got::Nothing(PAUSE),
+            Err(Trouble::Refused(refusal)) => {
                 if let Some(pause) = refusal.passes_after() {
                     return Got::Nothing(pause);
                 }
                 if refusal.code == Some(UNKNOWN) {
                     return Got::Error(gone(refusal.message));
                 }
-                self.note_refusal(&refusal);
+                self.shared.refused(self.channel(), &refusal);
                 return Got::Refused;
             }
-            Outcome::Json { body, .. } => body,
         };
         let message: Value = serde_json::from_str(&body).unwrap_or_default();
         match Answer::of(&message) {

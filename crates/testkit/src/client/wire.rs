@@ -2,8 +2,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::bail;
-use http::{HeaderMap, Method, Request, StatusCode, header};
+use http::{Method, Request, StatusCode, header};
 use http_body_util::Full;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -12,8 +11,8 @@ use super::connection::{Connection, Goodbye, Outgoing, Reply};
 use super::failure::Failure;
 use super::target::Target;
 use super::{KEEP_IDLE, LONGEST_PAUSE};
-use crate::check::code;
-use crate::history::{Answer, Channel, Step};
+use crate::check::is_passing;
+use crate::history::Answer;
 use crate::round_robin::TAG;
 
 pub(super) const REVISION: &str = "2025-11-25";
@@ -41,18 +40,21 @@ pub(crate) struct Wire {
 
 pub(crate) struct Exchange {
     pub(crate) tag: String,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: Result<Answered, Trouble>,
 }
 
-pub(crate) enum Outcome {
-    Broken(String),
-    Refused(Refusal),
-    Accepted,
+pub(crate) enum Answered {
+    Empty,
     Json {
         body: String,
         session: Option<String>,
     },
     Stream(Box<Reply>),
+}
+
+pub(crate) enum Trouble {
+    Broken(String),
+    Refused(Refusal),
 }
 
 pub(crate) struct Refusal {
@@ -132,18 +134,18 @@ impl Wire {
         }
         let outcome = match request.body(Full::from(body)) {
             Ok(request) => self.exchange(target, request).await,
-            Err(error) => Outcome::Broken(error.to_string()),
+            Err(error) => Err(Trouble::Broken(error.to_string())),
         };
         Exchange { tag, outcome }
     }
 
-    async fn exchange(&self, target: &Target, mut request: Outgoing) -> Outcome {
+    async fn exchange(&self, target: &Target, mut request: Outgoing) -> Result<Answered, Trouble> {
         if let Some(reused) = self.reuse() {
             match reused.try_send(request).await {
-                Ok(reply) => return self.outcome(reply).await,
+                Ok(reply) => return self.answered(reply).await,
                 // The server had closed the connection.
                 Err((_, Some(unsent))) => request = unsent,
-                Err((failure, None)) => return Outcome::failed(&failure),
+                Err((failure, None)) => return Err(failure.into()),
             }
         }
         let sent = match Connection::open(target, self.goodbye).await {
@@ -151,31 +153,29 @@ impl Wire {
             Err(failure) => Err((failure, Some(request))),
         };
         match sent {
-            Ok(reply) => self.outcome(reply).await,
+            Ok(reply) => self.answered(reply).await,
             // An unsent request counts as the `502` of a balancer without an edge.
             Err((failure, Some(_))) => {
                 self.move_on();
                 let (status, message) = (StatusCode::BAD_GATEWAY, failure.to_string());
-                Outcome::Refused(Refusal::new(status, message))
+                Err(Trouble::Refused(Refusal::new(status, message)))
             }
-            Err((failure, None)) => Outcome::failed(&failure),
+            Err((failure, None)) => Err(failure.into()),
         }
     }
 
-    async fn outcome(&self, mut reply: Reply) -> Outcome {
+    async fn answered(&self, mut reply: Reply) -> Result<Answered, Trouble> {
         if reply.is_streamed() {
-            return Outcome::Stream(Box::new(reply));
+            return Ok(Answered::Stream(Box::new(reply)));
         }
-        let body = match reply.next().await {
-            Ok(body) => body,
-            Err(failure) => return Outcome::failed(&failure),
-        };
-        let session = text_of(&reply.headers, SESSION);
+        let body = reply.next().await?;
+        let session = reply.headers.get(SESSION);
+        let session = session.and_then(|id| Some(id.to_str().ok()?.to_owned()));
         self.give_back(reply);
-        body.map_or(Outcome::Accepted, |event| Outcome::Json {
+        Ok(body.map_or(Answered::Empty, |event| Answered::Json {
             body: event.data,
             session,
-        })
+        }))
     }
 
     /// Keeps the connection of an answer that was read to its end.
@@ -201,27 +201,25 @@ fn of_session(session: Option<&str>) -> Vec<(&str, &str)> {
     headers.into_iter().flatten().collect()
 }
 
-fn text_of(headers: &HeaderMap, name: &str) -> Option<String> {
-    Some(headers.get(name)?.to_str().ok()?.to_owned())
-}
-
-/// The messages of an answer.
-pub(crate) enum Messages {
-    One(Option<String>),
-    Stream(Box<Reply>),
-}
-
-impl Messages {
+impl Answered {
     /// Returns the next message, or `None` at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<String>, Failure> {
+        let Self::Stream(events) = self else {
+            return Ok(std::mem::replace(self, Self::Empty).body());
+        };
+        loop {
+            match events.next().await? {
+                Some(event) if event.data.is_empty() => {}
+                event => return Ok(event.map(|event| event.data)),
+            }
+        }
+    }
+
+    /// Returns the JSON, if it is not in a stream.
+    pub(super) fn body(self) -> Option<String> {
         match self {
-            Self::One(text) => Ok(text.take()),
-            Self::Stream(events) => loop {
-                match events.next().await? {
-                    Some(event) if event.data.is_empty() => {}
-                    event => return Ok(event.map(|event| event.data)),
-                }
-            },
+            Self::Json { body, .. } => Some(body),
+            Self::Empty | Self::Stream(_) => None,
         }
     }
 }
@@ -229,27 +227,13 @@ impl Messages {
 impl Exchange {
     /// Whether the server does not know the session.
     pub(super) fn is_gone(&self) -> bool {
-        matches!(&self.outcome, Outcome::Refused(refusal) if refusal.status == StatusCode::NOT_FOUND)
+        let refusal = self.outcome.as_ref().err();
+        matches!(refusal, Some(Trouble::Refused(refusal)) if refusal.status == StatusCode::NOT_FOUND)
     }
 }
 
-impl Outcome {
-    /// Returns the messages of an answer.
-    ///
-    /// # Errors
-    ///
-    /// If the connection broke or the server refused.
-    pub(crate) fn messages(self) -> anyhow::Result<Messages> {
-        match self {
-            Self::Broken(cause) => bail!("broken: {cause}"),
-            Self::Refused(refusal) => bail!("refused with {refusal}"),
-            Self::Accepted => Ok(Messages::One(None)),
-            Self::Json { body, .. } => Ok(Messages::One(Some(body))),
-            Self::Stream(events) => Ok(Messages::Stream(events)),
-        }
-    }
-
-    fn failed(failure: &Failure) -> Self {
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
         let Failure::Status {
             status,
             retry_after_s,
@@ -258,8 +242,8 @@ impl Outcome {
         else {
             return Self::Broken(failure.to_string());
         };
-        let status = StatusCode::from_u16(*status).unwrap_or_default();
-        let answer = serde_json::from_str(body).ok();
+        let status = StatusCode::from_u16(status).unwrap_or_default();
+        let answer = serde_json::from_str(&body).ok();
         let mut refusal = match answer.as_ref().and_then(Answer::of) {
             Some(Answer::Error { code, message }) => Refusal {
                 code: Some(code),
@@ -282,24 +266,9 @@ impl Refusal {
         }
     }
 
-    pub(super) fn step(&self, channel: Channel) -> Step {
-        Step::Refused {
-            channel,
-            status: self.status.as_u16(),
-            code: self.code,
-            message: self.message.clone(),
-        }
-    }
-
-    /// Returns the pause before a retry, or `None` if a retry is not allowed. A balancer without an edge
-    /// sends `502`.
+    /// Returns the pause before a retry, or `None` if a retry is not allowed.
     pub(crate) fn passes_after(&self) -> Option<Duration> {
-        let passing = [
-            StatusCode::TOO_MANY_REQUESTS,
-            StatusCode::SERVICE_UNAVAILABLE,
-            StatusCode::BAD_GATEWAY,
-        ];
-        let passes = passing.contains(&self.status) && self.code != Some(code::OUTCOME_UNKNOWN);
+        let passes = is_passing(self.status.as_u16(), self.code);
         let pause = self.retry_after.unwrap_or(super::PAUSE).min(LONGEST_PAUSE);
         passes.then_some(pause)
     }
