@@ -5,12 +5,12 @@ mod held;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use http::StatusCode;
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
+
+use crate::wait::until;
 
 const PATIENCE: Duration = Duration::from_secs(2);
-
-const EVERY: Duration = Duration::from_millis(20);
 
 /// A process's admin port.
 #[derive(Clone, Debug)]
@@ -40,8 +40,8 @@ impl Admin {
 
     /// Whether `/readyz` answers 200.
     pub async fn is_ready(&self) -> bool {
-        let asked = self.http.get(format!("{}/readyz", self.base)).send().await;
-        asked.is_ok_and(|answer| answer.status() == http::StatusCode::OK)
+        let asked = self.get("readyz").await;
+        asked.is_ok_and(|answer| answer.status() == StatusCode::OK)
     }
 
     /// Polls `/readyz` until it answers 200.
@@ -50,30 +50,25 @@ impl Admin {
     ///
     /// The body of `/readyz`, if the process is not ready in time.
     pub async fn wait_until_ready(&self, within: Duration) -> anyhow::Result<()> {
-        let deadline = Instant::now() + within;
-        while !self.is_ready().await {
-            if Instant::now() > deadline {
-                bail!("not ready: {}", self.text("readyz").await);
+        until(within, async || {
+            let answer = self.get("readyz").await?;
+            if answer.status() != StatusCode::OK {
+                bail!("not ready: {}", answer.text().await?);
             }
-            sleep(EVERY).await;
-        }
-        Ok(())
+            Ok(())
+        })
+        .await
     }
 
     /// Returns `/status`.
     pub async fn status(&self) -> anyhow::Result<Value> {
-        let answer = self
-            .http
-            .get(format!("{}/status", self.base))
-            .send()
-            .await?;
-        Ok(answer.json().await?)
+        Ok(self.get("status").await?.json().await?)
     }
 
     /// Returns `/metrics`.
     pub async fn metrics(&self) -> anyhow::Result<String> {
-        let asked = self.http.get(format!("{}/metrics", self.base)).send();
-        Ok(asked.await?.error_for_status()?.text().await?)
+        let answer = self.get("metrics").await?;
+        Ok(answer.error_for_status()?.text().await?)
     }
 
     /// Sums the series of a metric that contain this attribute.
@@ -81,11 +76,8 @@ impl Admin {
         Ok(sum(&self.metrics().await?, name, attribute))
     }
 
-    async fn text(&self, path: &str) -> String {
-        match self.http.get(format!("{}/{path}", self.base)).send().await {
-            Ok(answer) => answer.text().await.unwrap_or_default(),
-            Err(error) => error.to_string(),
-        }
+    async fn get(&self, path: &str) -> reqwest::Result<reqwest::Response> {
+        self.http.get(format!("{}/{path}", self.base)).send().await
     }
 }
 

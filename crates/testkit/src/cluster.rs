@@ -1,6 +1,5 @@
 //! A whole cluster: Redis, edges, session nodes and workers as separate processes behind one URL.
 
-mod announced;
 mod builder;
 mod certificates;
 mod member;
@@ -17,6 +16,7 @@ use std::time::Duration;
 use futures::future::join_all;
 
 pub use builder::Builder;
+pub(crate) use builder::behind;
 pub use certificates::{Certificates, Issued};
 pub use member::Member;
 pub use plan::variable;
@@ -25,7 +25,7 @@ pub use tools::Tools;
 
 use self::plan::Plan;
 use crate::directory::Directory;
-use crate::fault_proxy::Fault;
+use crate::fault_proxy::{Fault, FaultProxy};
 use crate::process;
 use crate::redis::Redis;
 use crate::round_robin::{Break, RoundRobin};
@@ -50,7 +50,6 @@ pub struct Cluster {
     url: String,
     redis: Option<Redis>,
     certificates: Option<Certificates>,
-    directory: Directory,
     plan: Plan,
     started: HashMap<Role, usize>,
 }
@@ -66,15 +65,6 @@ impl Cluster {
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
-    }
-
-    /// Returns the path of the MCP endpoint.
-    #[must_use]
-    pub fn path(&self) -> &str {
-        self.members
-            .iter()
-            .find_map(Member::mcp_path)
-            .unwrap_or_default()
     }
 
     /// Returns all Shoal processes.
@@ -133,7 +123,7 @@ impl Cluster {
     /// Returns the path of the ledger of [`Tools::Chaos`].
     #[must_use]
     pub fn ledger(&self) -> PathBuf {
-        tools::ledger(&self.directory)
+        tools::ledger(&self.plan.directory)
     }
 
     /// Starts another member, which the balancer does not know, and waits for its addresses.
@@ -162,24 +152,34 @@ impl Cluster {
 
     /// Sets a fault between two members. Needs [`Builder::fault_proxies`].
     pub fn between(&self, one: &Member, other: &Member, fault: Fault) {
-        one.set_fault_for(other.name(), fault);
-        other.set_fault_for(one.name(), fault);
+        for (member, dialer) in [(one, other), (other, one)] {
+            if let Some(gate) = &member.gates.own {
+                gate.set_for(dialer.name(), fault);
+            }
+        }
     }
 
     /// Sets a fault between a member and Redis. Needs [`Builder::fault_proxies`].
     pub fn to_redis(&self, member: &Member, fault: Fault) {
-        member.set_redis_fault(fault);
+        if let Some(gate) = &member.gates.redis {
+            gate.set(fault);
+        }
     }
 
     /// Ends the faults of all proxies.
     pub fn heal(&self) {
-        self.members.iter().for_each(Member::heal);
+        self.gates().for_each(FaultProxy::heal);
     }
 
     /// Counts faults' effects on connections. With zero, a test proves little.
     #[must_use]
     pub fn disturbed(&self) -> u64 {
-        self.members.iter().map(Member::disturbed).sum()
+        self.gates().map(FaultProxy::disturbed).sum()
+    }
+
+    fn gates(&self) -> impl Iterator<Item = &FaultProxy> {
+        let gates = self.members.iter().map(|member| &member.gates);
+        gates.flat_map(|gates| gates.own.iter().chain(&gates.redis))
     }
 
     /// Returns the tails of all logs.
@@ -196,7 +196,7 @@ impl Cluster {
     /// Returns the directory of logs, data and configuration.
     #[must_use]
     pub fn directory(&self) -> &Directory {
-        &self.directory
+        &self.plan.directory
     }
 
     /// Ends every member in order, edges first and workers last.
@@ -234,6 +234,6 @@ impl Drop for Cluster {
 
 #[expect(clippy::print_stderr, reason = "a failing test shows it")]
 fn report(cluster: &Cluster) {
-    let kept = cluster.directory.keep().display();
+    let kept = cluster.directory().keep().display();
     eprintln!("{}all of it: {kept}", cluster.logs());
 }

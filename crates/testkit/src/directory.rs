@@ -1,18 +1,17 @@
 //! A directory for one run, which is removed at the end unless it is kept.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
+use nix::sys::statvfs::statvfs;
+use tempfile::TempDir;
 
 const MEMORY: &str = "/dev/shm";
 
 /// With less free space in `/dev/shm`, data goes to the disk. A long run writes some hundred MiB.
-const ROOM_KIB: u64 = 1 << 20;
-
-static NEXT: AtomicU32 = AtomicU32::new(0);
+const ROOM_BYTES: u64 = 1 << 30;
 
 /// A temporary directory. The last clone removes it.
 #[derive(Clone, Debug)]
@@ -28,17 +27,14 @@ struct Owned {
 impl Directory {
     /// Creates an empty directory with `purpose` in its name.
     pub fn create(purpose: &str) -> anyhow::Result<Self> {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("shoal-{purpose}-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(&name);
-        make_anew(&path)?;
-        // The temporary directory may be in `/dev/shm` too.
-        let memory = has_room_in_memory().then(|| Path::new(MEMORY).join(format!("{name}-data")));
-        if let Some(memory) = &memory {
-            make_anew(memory)?;
-        }
-        let kept = AtomicBool::new(false);
-        Ok(Self(Arc::new(Owned { path, memory, kept })))
+        let prefix = format!("shoal-{purpose}-");
+        let within = |parent: &Path| tempfile::Builder::new().prefix(&prefix).tempdir_in(parent);
+        let memory = has_room_in_memory().then(|| within(Path::new(MEMORY)));
+        Ok(Self(Arc::new(Owned {
+            path: within(&std::env::temp_dir())?.keep(),
+            memory: memory.transpose()?.map(TempDir::keep),
+            kept: AtomicBool::new(false),
+        })))
     }
 
     /// Uses a directory that stays.
@@ -54,15 +50,15 @@ impl Directory {
     /// Creates a subdirectory for a server that syncs its writes, in memory if there is room, so that a busy disk
     /// does not slow the run.
     pub fn data(&self, name: &str) -> anyhow::Result<PathBuf> {
-        let Some(memory) = &self.0.memory else {
-            let data = self.file(name);
-            make_anew(&data)?;
-            return Ok(data);
-        };
-        let data = memory.join(name);
-        make_anew(&data)?;
-        std::os::unix::fs::symlink(&data, self.file(name))
-            .with_context(|| format!("cannot link to {}", data.display()))?;
+        let (path, memory) = (self.file(name), &self.0.memory);
+        let data = memory
+            .as_ref()
+            .map_or(path.clone(), |memory| memory.join(name));
+        let _ = std::fs::remove_dir_all(&data);
+        std::fs::create_dir_all(&data)?;
+        if data != path {
+            std::os::unix::fs::symlink(&data, path)?;
+        }
         Ok(data)
     }
 
@@ -96,19 +92,7 @@ impl Drop for Owned {
     }
 }
 
-fn make_anew(path: &Path) -> anyhow::Result<()> {
-    let _ = std::fs::remove_dir_all(path);
-    std::fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))
-}
-
 fn has_room_in_memory() -> bool {
-    static ROOM: OnceLock<bool> = OnceLock::new();
-    let free = || {
-        let df = Command::new("df")
-            .args(["-k", "--output=avail", MEMORY])
-            .output();
-        let free = String::from_utf8_lossy(&df.ok()?.stdout).into_owned();
-        free.lines().nth(1)?.trim().parse::<u64>().ok()
-    };
-    *ROOM.get_or_init(|| free().is_some_and(|free| free >= ROOM_KIB))
+    let free = statvfs(MEMORY).map(|disk| disk.blocks_available() * disk.fragment_size());
+    free.is_ok_and(|free| free >= ROOM_BYTES)
 }

@@ -28,3 +28,4 @@ mod relay;
 pub mod roll;
 pub mod round_robin;
 pub mod service;
+mod wait;

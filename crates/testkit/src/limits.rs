@@ -2,37 +2,31 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, bail};
-use tokio::process::Command;
+use anyhow::Context as _;
 
-/// A limited resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resource {
-    /// The size of each written file in bytes.
-    FileSize,
-    /// The bound on the numbers of new file descriptors.
-    Descriptors,
-}
+use crate::process::output;
 
-/// Sets the soft limit of a process. `None` raises it to the hard limit.
+/// A program of util-linux.
+const PRLIMIT: &str = "prlimit";
+
+/// The size of each written file in bytes.
+pub const FILE_SIZE: &str = "fsize";
+/// The bound on the numbers of new file descriptors.
+pub const DESCRIPTORS: &str = "nofile";
+
+/// Sets the soft limit of a process, for example of [`DESCRIPTORS`]. `None` raises it to the hard limit.
 ///
 /// # Errors
 ///
 /// If `prlimit` is missing or not permitted.
-pub async fn set(pid: u32, resource: Resource, limit: Option<u64>) -> anyhow::Result<()> {
-    let name = match resource {
-        Resource::FileSize => "fsize",
-        Resource::Descriptors => "nofile",
-    };
+pub async fn set(pid: u32, name: &str, limit: Option<u64>) -> anyhow::Result<()> {
     // A lowered hard limit could not be raised again.
     let limit = match limit {
         Some(limit) => limit.to_string(),
         None => hard_limit(pid, name).await?,
     };
-    let pid = pid.to_string();
-    run(&["--pid", &pid, &format!("--{name}={limit}:")])
-        .await
-        .map(drop)
+    let (pid, limit) = (pid.to_string(), format!("--{name}={limit}:"));
+    output(PRLIMIT, &["--pid", &pid, &limit]).await.map(drop)
 }
 
 /// Returns a process's lowest unused file descriptor. As a limit, it prevents new ones even if higher ones are open.
@@ -51,25 +45,16 @@ pub fn lowest_free_descriptor(pid: u32) -> anyhow::Result<u64> {
 
 async fn hard_limit(pid: u32, name: &str) -> anyhow::Result<String> {
     let (pid, name) = (pid.to_string(), format!("--{name}"));
-    let limit = run(&["--pid", &pid, &name, "--output=HARD", "--noheadings"]).await?;
+    let arguments = ["--pid", &pid, &name, "--output=HARD", "--noheadings"];
+    let limit = output(PRLIMIT, &arguments).await?;
     Ok(limit.trim().to_owned())
-}
-
-async fn run(arguments: &[&str]) -> anyhow::Result<String> {
-    let output = Command::new("prlimit").args(arguments).output().await;
-    let output = output.context("cannot run prlimit (of util-linux)")?;
-    if !output.status.success() {
-        let text = String::from_utf8_lossy(&output.stderr);
-        bail!("prlimit {}: {text}", arguments.join(" "));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs::File;
 
-    use super::{Resource, lowest_free_descriptor, set};
+    use super::{DESCRIPTORS, lowest_free_descriptor, set};
     use crate::directory::Directory;
     use crate::process::{Launch, Process};
 
@@ -84,9 +69,9 @@ mod tests {
             let line = limits.lines().find(|line| line.starts_with("Max open"));
             line.unwrap().split_whitespace().nth(3).unwrap().to_owned()
         };
-        set(pid, Resource::Descriptors, Some(7)).await.unwrap();
+        set(pid, DESCRIPTORS, Some(7)).await.unwrap();
         assert_eq!(limit(), "7");
-        set(pid, Resource::Descriptors, None).await.unwrap();
+        set(pid, DESCRIPTORS, None).await.unwrap();
         assert_ne!(limit(), "7");
     }
 

@@ -13,7 +13,7 @@ use anyhow::{Context as _, bail, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::ChildStdout;
+use tokio::process::{ChildStdout, Command};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -146,6 +146,21 @@ impl Drop for Process {
             usage::kill_family(self.pid);
         }
     }
+}
+
+/// Runs a program to its end, and returns its standard output.
+pub(crate) async fn output(program: &str, arguments: &[&str]) -> anyhow::Result<String> {
+    let mut command = Command::new(program);
+    let output = command.args(arguments).kill_on_drop(true).output().await;
+    let output = output.with_context(|| format!("cannot run {program}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success(),
+        "{program} {}: {text}{errors}",
+        arguments.join(" ")
+    );
+    Ok(text)
 }
 
 /// Returns the end of a log file.

@@ -6,15 +6,14 @@ use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Deref;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use anyhow::{Context as _, bail};
-use tokio::time::{Instant, sleep};
+use anyhow::{Context as _, bail, ensure};
 
 use crate::directory::Directory;
 use crate::free_port;
-use crate::limits::{self, Resource};
+use crate::limits::{self, FILE_SIZE};
 use crate::process::{Launch, Restartable, SOON};
+use crate::wait::until;
 
 pub use wire::{command, info};
 
@@ -140,32 +139,22 @@ impl Redis {
     pub async fn fill_disk(&self) -> anyhow::Result<()> {
         self.command(&["CONFIG", "SET", "appendfsync", "everysec"])
             .await?;
-        self.limit_files(Some(1)).await?;
-        let deadline = Instant::now() + SOON;
-        while self
-            .command(&["SET", "fills", "x", "PX", "1"])
-            .await
-            .is_ok()
-        {
-            if Instant::now() > deadline {
-                bail!("{} writes on", self.launch.name);
-            }
-            sleep(Duration::from_millis(10)).await;
-        }
-        Ok(())
+        limits::set(self.pid(), FILE_SIZE, Some(1)).await?;
+        until(SOON, async || {
+            let written = self.command(&["SET", "fills", "x", "PX", "1"]).await;
+            ensure!(written.is_err(), "{} writes on", self.launch.name);
+            Ok(())
+        })
+        .await
     }
 
     /// Reverts [`Redis::fill_disk`].
     pub async fn free_disk(&self) -> anyhow::Result<()> {
-        self.limit_files(None).await?;
+        limits::set(self.pid(), FILE_SIZE, None).await?;
         self.wait_until_ready().await?;
         self.command(&["CONFIG", "SET", "appendfsync", "always"])
             .await
             .map(drop)
-    }
-
-    async fn limit_files(&self, bytes: Option<u64>) -> anyhow::Result<()> {
-        limits::set(self.pid(), Resource::FileSize, bytes).await
     }
 
     /// Starts the server again after [`kill`](Restartable::kill).
@@ -187,33 +176,20 @@ impl Redis {
     }
 
     async fn wait_until_ready(&self) -> anyhow::Result<()> {
-        let deadline = Instant::now() + SOON;
-        loop {
-            match self.command(&["PING"]).await {
-                Ok(pong) if pong == "PONG" => return Ok(()),
-                _ if Instant::now() < deadline => sleep(Duration::from_millis(10)).await,
-                Ok(other) => bail!("{}: {other}", self.launch.name),
-                Err(error) => {
-                    let log = self.process().tail();
-                    return Err(error).with_context(|| format!("{}: {log}", self.launch.name));
-                }
-            }
-        }
+        let answers = until(SOON, async || {
+            let pong = self.command(&["PING"]).await?;
+            ensure!(pong == "PONG", "{pong}");
+            Ok(())
+        });
+        let log = || format!("{}: {}", self.launch.name, self.process().tail());
+        answers.await.with_context(log)
     }
-}
 
-/// On a timeout, the error contains the last failure of `holds`.
-pub(crate) async fn until(
-    what: &str,
-    holds: impl AsyncFn() -> anyhow::Result<bool>,
-) -> anyhow::Result<()> {
-    let deadline = Instant::now() + SOON;
-    loop {
-        match holds().await {
-            Ok(true) => return Ok(()),
-            _ if Instant::now() < deadline => sleep(Duration::from_millis(20)).await,
-            Ok(false) => bail!("never: {what}"),
-            Err(error) => return Err(error).with_context(|| format!("never: {what}")),
-        }
+    pub(crate) async fn replication(&self) -> anyhow::Result<String> {
+        self.command(&["INFO", "replication"]).await
+    }
+
+    pub(crate) async fn is_master(&self) -> anyhow::Result<bool> {
+        Ok(self.replication().await?.contains("role:master"))
     }
 }

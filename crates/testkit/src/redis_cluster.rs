@@ -1,42 +1,37 @@
 //! A Redis Cluster of three masters.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
-use tokio::process::Command;
+use anyhow::{Context as _, ensure};
 use tokio::time::sleep;
 
 use crate::directory::Directory;
 use crate::free_port;
-use crate::redis::{self, Data, Redis};
+use crate::process::{self, SOON};
+use crate::redis::{Data, Redis};
+use crate::wait::until;
 
 const MASTERS: usize = 3;
 
 /// Longer than an election takes.
 const VOTED_SOON: Duration = Duration::from_millis(700);
 
-/// Three Redis masters with their replicas. Automatic failover is disabled, because a busy machine would trigger it.
+/// Three Redis masters with a replica each. Automatic failover is disabled, because a busy machine would trigger it.
 #[derive(Debug)]
 pub struct RedisCluster {
     nodes: Vec<Redis>,
 }
 
 impl RedisCluster {
-    /// Starts three masters.
+    /// Starts all servers, and waits until the replicas are in sync.
     ///
     /// # Errors
     ///
     /// If `redis-server` or `redis-cli` is missing, or the servers do not form a cluster.
     pub async fn start() -> anyhow::Result<Self> {
-        Self::start_with(0).await
-    }
-
-    /// Starts three masters with this many replicas each.
-    pub async fn start_with(replicas: usize) -> anyhow::Result<Self> {
         let directory = Directory::create("redis-cluster")?;
         let mut nodes = Vec::new();
-        for number in 1..=MASTERS * (1 + replicas) {
+        for number in 1..=MASTERS * 2 {
             let bus = free_port::reserve()?.to_string();
             let options = [
                 ["--cluster-enabled", "yes"],
@@ -52,11 +47,12 @@ impl RedisCluster {
             nodes.push(Redis::start_in(directory.clone(), &name, &options, &[]).await?);
         }
         let cluster = Self { nodes };
-        cluster.join(replicas).await?;
-        cluster.wait_until_ready().await?;
-        if replicas > 0 {
-            cluster.wait_until_replicated().await?;
-        }
+        let addresses = cluster.addresses();
+        let mut join = vec!["--cluster", "create"];
+        join.extend(addresses.iter().map(String::as_str));
+        join.extend(["--cluster-replicas", "1", "--cluster-yes"]);
+        process::output("redis-cli", &join).await?;
+        cluster.wait_until_replicated().await?;
         Ok(cluster)
     }
 
@@ -69,21 +65,19 @@ impl RedisCluster {
     /// Returns the URL with the addresses of all servers.
     #[must_use]
     pub fn url(&self) -> String {
-        let addresses: Vec<String> = self.addresses().iter().map(SocketAddr::to_string).collect();
-        format!("redis+cluster://{}", addresses.join(","))
+        format!("redis+cluster://{}", self.addresses().join(","))
     }
 
-    /// Returns all addresses.
-    #[must_use]
-    pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.nodes.iter().map(Redis::address).collect()
+    fn addresses(&self) -> Vec<String> {
+        let addresses = self.nodes.iter().map(Redis::address);
+        addresses.map(|address| address.to_string()).collect()
     }
 
     /// Returns the current masters.
     pub async fn masters(&self) -> anyhow::Result<Vec<&Redis>> {
         let mut masters = Vec::new();
         for node in &self.nodes {
-            if is_master(node).await? {
+            if node.is_master().await? {
                 masters.push(node);
             }
         }
@@ -93,14 +87,14 @@ impl RedisCluster {
     /// Makes a replica take its master's place. The master agrees, so no write is lost.
     pub async fn fail_over(&self, master: &Redis) -> anyhow::Result<()> {
         let replica = self.replica_of(master).await?;
-        redis::until("the replica is voted for", async || {
-            if is_master(replica).await? {
-                return Ok(true);
+        until(SOON, async || {
+            if !replica.is_master().await? {
+                // The replica silently ignores this command just after a vote for another replica.
+                replica.command(&["CLUSTER", "FAILOVER"]).await?;
+                sleep(VOTED_SOON).await;
             }
-            // The replica silently ignores this command just after a vote for another replica.
-            replica.command(&["CLUSTER", "FAILOVER"]).await?;
-            sleep(VOTED_SOON).await;
-            Ok(false)
+            ensure!(replica.is_master().await?, "the replica is not voted for");
+            Ok(())
         })
         .await?;
         self.wait_until_promoted(replica).await?;
@@ -111,16 +105,15 @@ impl RedisCluster {
     pub async fn lose(&self, master: &Redis) -> anyhow::Result<()> {
         let replica = self.replica_of(master).await?;
         master.kill().await?;
-        replica
-            .command(&["CLUSTER", "FAILOVER", "TAKEOVER"])
-            .await?;
+        let take_over = ["CLUSTER", "FAILOVER", "TAKEOVER"];
+        replica.command(&take_over).await?;
         self.wait_until_promoted(replica).await?;
         master.start_again(Data::Kept).await?;
         self.wait_until_replicated().await
     }
 
     async fn replica_of(&self, master: &Redis) -> anyhow::Result<&Redis> {
-        let info = master.command(&["INFO", "replication"]).await?;
+        let info = master.replication().await?;
         let is_its = |node: &&Redis| info.contains(&format!(",port={},", node.address().port()));
         let replica = self.nodes.iter().find(is_its);
         replica.context("a master without a replica")
@@ -128,72 +121,37 @@ impl RedisCluster {
 
     async fn wait_until_promoted(&self, replica: &Redis) -> anyhow::Result<()> {
         let port = format!(":{}@", replica.address().port());
-        redis::until("the replica is the master", async || {
+        until(SOON, async || {
             for node in &self.nodes {
                 // Tries the next server, because a former master may be down.
                 let Ok(text) = node.command(&["CLUSTER", "NODES"]).await else {
                     continue;
                 };
                 let line = text.lines().find(|line| line.contains(&port));
-                if !line.is_some_and(|line| line.contains("master")) {
-                    return Ok(false);
-                }
+                let promoted = line.is_some_and(|line| line.contains("master"));
+                ensure!(promoted, "the replica is no master: {text}");
             }
-            Ok(true)
+            Ok(())
         })
         .await
     }
 
     async fn wait_until_replicated(&self) -> anyhow::Result<()> {
-        redis::until("every master has a replica", async || {
-            let mut masters = 0;
+        until(SOON, async || {
             for node in &self.nodes {
-                let info = node.command(&["INFO", "replication"]).await?;
-                let is_master = info.contains("role:master");
-                masters += usize::from(is_master);
-                let fine = match is_master {
-                    true => info.contains("state=online"),
-                    false => info.contains("master_link_status:up"),
+                let state = node.command(&["CLUSTER", "INFO"]).await?;
+                let info = node.replication().await?;
+                let linked = match info.contains("role:master") {
+                    true => "state=online",
+                    false => "master_link_status:up",
                 };
-                if !fine {
-                    return Ok(false);
-                }
+                let fine = state.contains("cluster_state:ok") && info.contains(linked);
+                ensure!(fine, "a server of the cluster is not in sync: {info}");
             }
-            Ok(masters == MASTERS)
+            let masters = self.masters().await?.len();
+            ensure!(masters == MASTERS, "{masters} masters have a replica");
+            Ok(())
         })
         .await
     }
-
-    async fn join(&self, replicas: usize) -> anyhow::Result<()> {
-        let output = Command::new("redis-cli")
-            .args(["--cluster", "create"])
-            .args(self.addresses().iter().map(SocketAddr::to_string))
-            .args(["--cluster-replicas", &replicas.to_string(), "--cluster-yes"])
-            .kill_on_drop(true)
-            .output()
-            .await
-            .context("cannot run redis-cli")?;
-        if !output.status.success() {
-            bail!("no cluster: {}", String::from_utf8_lossy(&output.stdout));
-        }
-        Ok(())
-    }
-
-    async fn wait_until_ready(&self) -> anyhow::Result<()> {
-        redis::until("every node is in its cluster", async || {
-            for node in &self.nodes {
-                let info = node.command(&["CLUSTER", "INFO"]).await?;
-                if !info.contains("cluster_state:ok") {
-                    return Ok(false);
-                }
-            }
-            Ok(true)
-        })
-        .await
-    }
-}
-
-async fn is_master(node: &Redis) -> anyhow::Result<bool> {
-    let info = node.command(&["INFO", "replication"]).await?;
-    Ok(info.contains("role:master"))
 }

@@ -3,12 +3,13 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 
 use crate::directory::Directory;
 use crate::free_port;
-use crate::process::{Launch, Process};
+use crate::process::{Launch, Process, SOON};
 use crate::redis::{self, Data, Redis};
+use crate::wait::until;
 
 const NAME: &str = "main";
 
@@ -67,9 +68,13 @@ impl RedisSentinel {
             sentinel: (Ipv4Addr::LOCALHOST, port).into(),
             _watching: Process::start(&launch)?,
         };
-        redis::until("the sentinel knows the replica", async || {
+        until(SOON, async || {
             let known = redis::command(started.sentinel, &["SENTINEL", "REPLICAS", NAME]);
-            Ok(known.await? == "1")
+            ensure!(
+                known.await? == "1",
+                "the sentinel does not know the replica"
+            );
+            Ok(())
         })
         .await?;
         started.until_alike().await?;
@@ -117,21 +122,21 @@ impl RedisSentinel {
             replica.resume().await?;
         }
         // The sentinel refuses until it has heard of the replica again.
-        redis::until("the sentinel promotes the replica", async || {
+        until(SOON, async || {
             let promote = ["SENTINEL", "FAILOVER", NAME];
-            redis::command(self.sentinel, &promote).await?;
-            Ok(true)
+            redis::command(self.sentinel, &promote).await.map(drop)
         })
         .await?;
-        redis::until("the replica is the master", async || {
-            let info = replica.command(&["INFO", "replication"]).await?;
-            Ok(info.contains("role:master"))
+        until(SOON, async || {
+            ensure!(replica.is_master().await?, "the replica is no master");
+            Ok(())
         })
         .await?;
         let address = format!("address={}", replica.address());
-        redis::until("the sentinel names the replica", async || {
+        until(SOON, async || {
             let info = redis::command(self.sentinel, &["INFO", "sentinel"]).await?;
-            Ok(info.contains(&address))
+            ensure!(info.contains(&address), "the sentinel says: {info}");
+            Ok(())
         })
         .await?;
         self.master.fetch_xor(1, Ordering::Relaxed);
@@ -146,9 +151,11 @@ impl RedisSentinel {
         self.replica()
             .start_again_with(Data::Kept, &options)
             .await?;
-        redis::until("the former master follows", async || {
-            let info = self.replica().command(&["INFO", "replication"]).await?;
-            Ok(info.contains("master_link_status:up"))
+        until(SOON, async || {
+            let info = self.replica().replication().await?;
+            let linked = info.contains("master_link_status:up");
+            ensure!(linked, "the former master does not follow: {info}");
+            Ok(())
         })
         .await
     }
@@ -161,17 +168,18 @@ impl RedisSentinel {
     }
 
     async fn until_alike(&self) -> anyhow::Result<()> {
-        let offset = async |redis: &Redis| -> anyhow::Result<Option<String>> {
-            let info = redis.command(&["INFO", "replication"]).await?;
-            let line = info
-                .lines()
-                .find(|line| line.starts_with("master_repl_offset"));
-            let linked = info.contains("role:master") || info.contains("master_link_status:up");
-            Ok(line.filter(|_| linked).map(str::to_owned))
+        let offset = |info: &str| {
+            let mut lines = info.lines();
+            let line = lines.find(|line| line.starts_with("master_repl_offset"));
+            line.map(str::to_owned)
         };
-        redis::until("the replica has everything", async || {
-            let there = offset(self.replica()).await?;
-            Ok(there.is_some() && there == offset(self.master()).await?)
+        until(SOON, async || {
+            let replica = self.replica().replication().await?;
+            let master = self.master().replication().await?;
+            let linked = replica.contains("master_link_status:up");
+            let alike = linked && offset(&replica) == offset(&master);
+            ensure!(alike, "the replica lacks writes: {replica}");
+            Ok(())
         })
         .await
     }

@@ -24,7 +24,7 @@ pub use tally::{Failure, Sample, Tally};
 use crate::arguments::{milliseconds, seconds};
 use crate::check::Ledger;
 use crate::client::target::Target;
-use crate::cluster::{Cluster, Tools, setting};
+use crate::cluster::{Cluster, Tools, behind, setting};
 use crate::load::{Calls, Clients, Load};
 use crate::service::{Probing, Service};
 
@@ -119,6 +119,7 @@ async fn replace_everything(options: &Options) -> anyhow::Result<Report> {
         .sessions(options.replicas)
         .workers(options.replicas)
         .tools(Tools::Chaos)
+        .without_balancer()
         .setting("shutdown.balancer_delay", "5s");
     let cluster = builder.settings(options.settings.clone()).start().await;
     let mut cluster = cluster.context("cannot start the cluster")?;
@@ -126,7 +127,7 @@ async fn replace_everything(options: &Options) -> anyhow::Result<Report> {
     for edge in cluster.edges() {
         service.add(edge.as_edge().context("an edge without an address")?);
     }
-    let url = format!("http://{}{}", service.address(), cluster.path());
+    let url = behind(service.address(), cluster.url())?;
     while service.ready() < options.replicas {
         sleep(Duration::from_millis(20)).await;
     }

@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::ensure;
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
 
-use super::{Admin, EVERY};
+use super::Admin;
+use crate::wait::until;
 
 const COUNTS: [&str; 8] = [
     "/sessions/in_flight",
@@ -33,17 +33,12 @@ impl Admin {
     ///
     /// The counts that remain.
     pub async fn wait_until_it_holds_nothing(&self, within: Duration) -> anyhow::Result<()> {
-        let deadline = Instant::now() + within;
-        loop {
+        until(within, async || {
             let held = self.held().await?;
-            if held.is_empty() {
-                return Ok(());
-            }
-            if Instant::now() > deadline {
-                bail!("{} holds {held:?}", self.address());
-            }
-            sleep(EVERY).await;
-        }
+            ensure!(held.is_empty(), "{} holds {held:?}", self.address());
+            Ok(())
+        })
+        .await
     }
 }
 

@@ -38,26 +38,14 @@ struct ChaosTools {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Nonce {
-    /// Text that the answer repeats.
-    nonce: String,
-}
-
-#[derive(Deserialize, JsonSchema)]
 struct Work {
     /// Text that the answer repeats and the ledger records.
     nonce: String,
-    /// Duration of the call, in milliseconds.
-    ms: u64,
-}
-
-#[derive(Deserialize, JsonSchema)]
-struct Steps {
-    /// Text that the answer repeats.
-    nonce: String,
     /// How many steps to report.
+    #[serde(default)]
     count: u32,
-    /// How long each step takes, in milliseconds.
+    /// Duration of each step, or of the call, in milliseconds.
+    #[serde(default)]
     ms: u64,
 }
 
@@ -74,8 +62,8 @@ elicit_safe!(Reply);
 impl ChaosTools {
     /// Answers at once.
     #[tool(annotations(read_only_hint = true))]
-    async fn echo(&self, Parameters(Nonce { nonce }): Parameters<Nonce>) -> String {
-        nonce
+    async fn echo(&self, Parameters(work): Parameters<Work>) -> String {
+        work.nonce
     }
 
     /// Notes its execution, works, and answers.
@@ -83,31 +71,23 @@ impl ChaosTools {
         meta = may_be_task(),
         annotations(read_only_hint = false, idempotent_hint = false)
     )]
-    async fn record(
-        &self,
-        Parameters(Work { nonce, ms }): Parameters<Work>,
-    ) -> Result<String, ErrorData> {
-        self.note(&nonce)?;
-        sleep(Duration::from_millis(ms)).await;
-        Ok(nonce)
+    async fn record(&self, Parameters(work): Parameters<Work>) -> Result<String, ErrorData> {
+        self.note(&work.nonce)?;
+        sleep(Duration::from_millis(work.ms)).await;
+        Ok(work.nonce)
     }
 
     /// The same, for work of several seconds.
     #[tool(annotations(read_only_hint = false, idempotent_hint = false))]
-    async fn long(
-        &self,
-        Parameters(Work { nonce, ms }): Parameters<Work>,
-    ) -> Result<String, ErrorData> {
-        self.note(&nonce)?;
-        sleep(Duration::from_millis(ms)).await;
-        Ok(nonce)
+    async fn long(&self, work: Parameters<Work>) -> Result<String, ErrorData> {
+        self.record(work).await
     }
 
     /// Reports step by step, then answers.
     #[tool(annotations(read_only_hint = true))]
     async fn steps(
         &self,
-        Parameters(steps): Parameters<Steps>,
+        Parameters(steps): Parameters<Work>,
         ctx: RequestContext<RoleServer>,
     ) -> String {
         report(steps, &ctx).await
@@ -117,7 +97,7 @@ impl ChaosTools {
     #[tool(annotations(read_only_hint = false, idempotent_hint = false))]
     async fn steps_once(
         &self,
-        Parameters(steps): Parameters<Steps>,
+        Parameters(steps): Parameters<Work>,
         ctx: RequestContext<RoleServer>,
     ) -> Result<String, ErrorData> {
         self.note(&steps.nonce)?;
@@ -138,7 +118,7 @@ impl ChaosTools {
     )]
     async fn ask(
         &self,
-        Parameters(Nonce { nonce }): Parameters<Nonce>,
+        Parameters(Work { nonce, .. }): Parameters<Work>,
         ctx: RequestContext<RoleServer>,
     ) -> Result<String, ErrorData> {
         self.note(&nonce)?;
@@ -175,7 +155,7 @@ impl ChaosTools {
     }
 }
 
-async fn report(steps: Steps, ctx: &RequestContext<RoleServer>) -> String {
+async fn report(steps: Work, ctx: &RequestContext<RoleServer>) -> String {
     let token = ctx.meta.get_progress_token();
     for step in 1..=steps.count {
         if let Some(token) = &token {

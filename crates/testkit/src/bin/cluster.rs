@@ -41,7 +41,7 @@ struct Arguments {
     /// Setting of every member, such as streams.retry=100ms; may be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     settings: Vec<(String, String)>,
-    /// Directory to copy the logs of all members to at the end.
+    /// Directory of the logs and data of all members, which is kept.
     #[arg(long, value_name = "DIRECTORY")]
     logs: Option<PathBuf>,
     /// Serve the demo tools (the default).
@@ -82,12 +82,8 @@ async fn main() -> anyhow::Result<()> {
         eprintln!("testkit: {} is process {}", member.name(), member.pid());
     }
     let in_order = asked.await;
-    let directory = cluster.directory().clone();
     if in_order {
         cluster.end().await;
-    }
-    if let Some(logs) = &arguments.logs {
-        copy_logs(directory.path(), logs)?;
     }
     Ok(())
 }
@@ -98,6 +94,7 @@ async fn start(arguments: &Arguments) -> anyhow::Result<Cluster> {
         .sessions(arguments.sessions)
         .workers(arguments.workers)
         .listen(arguments.listen)
+        .logs(arguments.logs.clone())
         .tools(arguments.tools());
     if arguments.one_process {
         builder = builder.one_process();
@@ -123,18 +120,4 @@ impl Arguments {
             Tools::Command(self.command.clone())
         }
     }
-}
-
-fn copy_logs(from: &std::path::Path, to: &std::path::Path) -> anyhow::Result<()> {
-    std::fs::create_dir_all(to)?;
-    for file in std::fs::read_dir(from)? {
-        let file = file?.path();
-        if let (Some("log"), Some(name)) = (
-            file.extension().and_then(|extension| extension.to_str()),
-            file.file_name(),
-        ) {
-            std::fs::copy(&file, to.join(name))?;
-        }
-    }
-    Ok(())
 }

@@ -16,7 +16,7 @@ impl Store {
     pub(super) async fn start(fault: Fault) -> anyhow::Result<Self> {
         Ok(match fault {
             Fault::Sentinel => Self::Sentinel(Box::new(RedisSentinel::start().await?)),
-            Fault::RedisCluster => Self::Cluster(RedisCluster::start_with(1).await?),
+            Fault::RedisCluster => Self::Cluster(RedisCluster::start().await?),
             _ => Self::Own,
         })
     }

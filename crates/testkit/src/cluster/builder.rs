@@ -25,18 +25,18 @@ pub struct Builder {
     combined: usize,
     workers: usize,
     one_process: bool,
-    tools: Tools,
-    fault_proxies: bool,
+    pub(super) tools: Tools,
+    pub(super) fault_proxies: bool,
     tls: bool,
-    clock: Option<WrongClock>,
+    pub(super) clock: Option<WrongClock>,
     listen: Option<SocketAddr>,
     program: Option<PathBuf>,
-    starter: Vec<OsString>,
+    pub(super) starter: Vec<OsString>,
     redis_options: Vec<String>,
     logs: Option<PathBuf>,
-    store: Option<String>,
-    settings: Vec<(String, String)>,
-    worker_settings: Vec<(String, String)>,
+    pub(super) store: Option<String>,
+    pub(super) settings: Vec<(String, String)>,
+    pub(super) worker_settings: Vec<(String, String)>,
 }
 
 impl Default for Builder {
@@ -225,15 +225,12 @@ impl Builder {
     /// # Errors
     ///
     /// If a member does not get ready. The error contains its log.
-    pub async fn start(self) -> anyhow::Result<Cluster> {
+    pub async fn start(mut self) -> anyhow::Result<Cluster> {
         let directory = match &self.logs {
             Some(path) => Directory::at(path)?,
             None => Directory::create("cluster")?,
         };
-        let program = match &self.program {
-            Some(program) => program.clone(),
-            None => programs::shoal()?,
-        };
+        let program = self.program.take().map_or_else(programs::shoal, Ok)?;
         let redis = if self.one_process || self.store.is_some() {
             None
         } else {
@@ -243,32 +240,27 @@ impl Builder {
         };
         let certificates = self.tls.then(|| Certificates::create(&directory));
         let certificates = certificates.transpose()?;
-        let mut settings = self.settings.clone();
         let of_members = certificates.as_ref().map(Certificates::of_members);
-        settings.extend(of_members.iter().flat_map(Issued::settings));
+        let tls = of_members.iter().flat_map(Issued::settings);
+        self.settings.extend(tls);
         let plan = Plan {
+            builder: self,
             program,
-            starter: self.starter.clone(),
-            directory: directory.clone(),
-            settings,
-            worker_settings: self.worker_settings.clone(),
-            tools: self.tools.clone(),
-            clock: self.clock,
+            directory,
             redis: redis.as_ref().map(Redis::address),
-            store: self.store.clone(),
-            fault_proxies: self.fault_proxies,
             dialers: Dialers::default(),
         };
-        let members = self.start_members(&plan).await?;
+        let builder = &plan.builder;
+        let members = builder.start_members(&plan).await?;
         let ready = members.iter().map(|member| member.wait_until_ready(SOON));
         try_join_all(ready).await?;
         let dialled = members
             .iter()
             .filter(|member| member.dialled_at().is_some());
-        let nodes = self.sessions + self.combined;
-        let known = dialled.map(|member| member.wait_until_it_knows(nodes, self.workers, SOON));
+        let (nodes, workers) = (builder.sessions + builder.combined, builder.workers);
+        let known = dialled.map(|member| member.wait_until_it_knows(nodes, workers, SOON));
         try_join_all(known).await?;
-        let (round_robin, url) = self.balance(&members).await?;
+        let (round_robin, url) = builder.balance(&members).await?;
         let mut started = HashMap::new();
         for member in &members {
             *started.entry(member.role()).or_default() += 1;
@@ -279,7 +271,6 @@ impl Builder {
             url,
             redis,
             certificates,
-            directory,
             plan,
             started,
         })
@@ -305,15 +296,20 @@ impl Builder {
     }
 
     async fn balance(&self, members: &[Member]) -> anyhow::Result<(Option<RoundRobin>, String)> {
+        let url = members.iter().find_map(Member::mcp_url);
+        let url = url.context("a cluster needs an edge")?;
         let Some(listen) = self.listen else {
-            let url = members.iter().find_map(Member::mcp_url);
-            return Ok((None, url.context("a cluster needs an edge")?.to_owned()));
+            return Ok((None, url.to_owned()));
         };
         let edges: Vec<Edge> = members.iter().filter_map(Member::as_edge).collect();
-        let path = members.iter().find_map(Member::mcp_path);
-        let path = path.context("a cluster needs an edge")?;
         let round_robin = RoundRobin::start(listen, edges).await?;
-        let url = format!("http://{}{path}", round_robin.address());
+        let url = behind(round_robin.address(), url)?;
         Ok((Some(round_robin), url))
     }
+}
+
+/// Returns the URL of an edge's endpoint behind a balancer.
+pub(crate) fn behind(balancer: SocketAddr, edge: &str) -> anyhow::Result<String> {
+    let path = reqwest::Url::parse(edge)?;
+    Ok(format!("http://{balancer}{}", path.path()))
 }

@@ -6,20 +6,17 @@ use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, ensure};
 use nix::sys::signal::Signal;
-use tokio::time::{Instant, sleep};
+use serde_json::Value;
 
 use super::Role;
-use super::announced::Announced;
 use super::plan::{Gates, variable};
 use crate::admin::Admin;
 use crate::dialers::Dialers;
-use crate::fault_proxy::{Fault, FaultProxy};
 use crate::process::{Launch, Process, Restartable, SOON};
 use crate::round_robin::Edge;
-
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+use crate::wait::until;
 
 /// A process of a cluster, which keeps its ports when it is restarted.
 #[derive(Debug)]
@@ -28,8 +25,9 @@ pub struct Member {
     launch: Launch,
     settings: Mutex<Vec<(String, String)>>,
     process: Restartable,
-    announced: Announced,
-    gates: Gates,
+    mcp: Option<reqwest::Url>,
+    admin: Admin,
+    pub(super) gates: Gates,
     dialers: Dialers,
 }
 
@@ -45,19 +43,24 @@ impl Member {
     pub(super) async fn start(
         role: Role,
         launch: Launch,
+        admin: Admin,
         gates: Gates,
         dialers: Dialers,
     ) -> anyhow::Result<Self> {
         let process = Restartable::start(&launch)?;
         let running = process.process();
-        note(&dialers, &running, &launch);
-        let announced = Announced::by(&running, role).await?;
+        wait_until_it_listens(&running, &launch, &dialers).await?;
+        let mcp = match role.serves_clients() {
+            true => Some(running.announced("shoal: serving MCP on ").await?.parse()?),
+            false => None,
+        };
         Ok(Self {
             role,
             launch,
             settings: Mutex::default(),
             process,
-            announced,
+            mcp,
+            admin,
             gates,
             dialers,
         })
@@ -78,20 +81,19 @@ impl Member {
     /// Returns a client for the member's admin port.
     #[must_use]
     pub fn admin(&self) -> &Admin {
-        &self.announced.admin
+        &self.admin
     }
 
     /// Returns the URL of the member's own MCP endpoint, without the balancer.
     #[must_use]
     pub fn mcp_url(&self) -> Option<&str> {
-        self.announced.mcp.as_ref().map(reqwest::Url::as_str)
+        self.mcp.as_ref().map(reqwest::Url::as_str)
     }
 
     /// Returns the address at which other members dial this one.
     #[must_use]
     pub fn dialled_at(&self) -> Option<SocketAddr> {
-        let gate = self.gates.own.as_ref().map(FaultProxy::address);
-        gate.or(self.announced.cluster)
+        self.gates.dialled_at
     }
 
     /// Returns the path of the log file.
@@ -124,7 +126,7 @@ impl Member {
     ///
     /// The member's log, if that takes too long.
     pub async fn wait_until_ready(&self, within: Duration) -> anyhow::Result<()> {
-        let waited = self.announced.admin.wait_until_ready(within).await;
+        let waited = self.admin.wait_until_ready(within).await;
         let log = || format!("{}: {}", self.name(), crate::process::tail(self.log()));
         waited.with_context(log)
     }
@@ -140,20 +142,16 @@ impl Member {
         workers: usize,
         within: Duration,
     ) -> anyhow::Result<()> {
-        let deadline = Instant::now() + within;
-        loop {
-            let status = self.announced.admin.status().await?;
-            if nodes_that_take_sessions(&status) >= nodes && reachable_workers(&status) >= workers {
-                return Ok(());
-            }
-            if Instant::now() > deadline {
-                bail!(
-                    "{} does not know {nodes} session nodes and {workers} workers: {status}",
-                    self.name()
-                );
-            }
-            sleep(LOOK_AGAIN).await;
-        }
+        let name = self.name();
+        until(within, async || {
+            let status = self.admin.status().await?;
+            ensure!(
+                nodes_that_take_sessions(&status) >= nodes && reachable_workers(&status) >= workers,
+                "{name} does not know {nodes} session nodes and {workers} workers: {status}"
+            );
+            Ok(())
+        })
+        .await
     }
 
     /// Terminates the process (SIGTERM). Fails if the process does not end in time.
@@ -169,13 +167,11 @@ impl Member {
     ///
     /// If the process does not exit cleanly in time, or does not come back.
     pub async fn restart(&self, within: Duration) -> anyhow::Result<()> {
-        let status = self.terminate(within).await?;
-        if !status.success() {
-            bail!(
-                "{} ended with {status} when it was asked to end",
-                self.name()
-            );
-        }
+        let (name, status) = (self.name(), self.terminate(within).await?);
+        ensure!(
+            status.success(),
+            "{name} ended with {status} when it was asked to end"
+        );
         self.bring_back().await
     }
 
@@ -199,8 +195,7 @@ impl Member {
 
     async fn start_as(&self, launch: Launch) -> anyhow::Result<()> {
         let process = self.run_again(&launch)?;
-        note(&self.dialers, &process, &launch);
-        Announced::by(&process, self.role).await.map(drop)
+        wait_until_it_listens(&process, &launch, &self.dialers).await
     }
 
     /// Terminates the process, and kills it if it does not end in time.
@@ -217,52 +212,25 @@ impl Member {
     /// Describes the member to a balancer, if it serves MCP.
     #[must_use]
     pub fn as_edge(&self) -> Option<Edge> {
-        let address = self.announced.mcp.as_ref()?.socket_addrs(|| None).ok()?;
+        let address = self.mcp.as_ref()?.socket_addrs(|| None).ok()?;
         Some(Edge {
             name: self.name().to_owned(),
             address: *address.first()?,
-            admin: Some(self.announced.admin.clone()),
+            admin: Some(self.admin.clone()),
         })
-    }
-
-    pub(super) fn mcp_path(&self) -> Option<&str> {
-        self.announced.mcp.as_ref().map(reqwest::Url::path)
-    }
-
-    pub(super) fn set_fault_for(&self, dialer: &str, fault: Fault) {
-        if let Some(gate) = &self.gates.own {
-            gate.set_for(dialer, fault);
-        }
-    }
-
-    pub(super) fn set_redis_fault(&self, fault: Fault) {
-        if let Some(gate) = &self.gates.redis {
-            gate.set(fault);
-        }
-    }
-
-    pub(super) fn disturbed(&self) -> u64 {
-        let gates = self.gates.own.iter().chain(&self.gates.redis);
-        gates.map(FaultProxy::disturbed).sum()
-    }
-
-    pub(super) fn heal(&self) {
-        for gate in self.gates.own.iter().chain(&self.gates.redis) {
-            gate.heal();
-        }
     }
 }
 
-fn nodes_that_take_sessions(status: &serde_json::Value) -> usize {
+fn nodes_that_take_sessions(status: &Value) -> usize {
     let nodes = status["cluster"]["nodes"].as_array();
-    let takes = |node: &&serde_json::Value| {
+    let takes = |node: &&Value| {
         let takes = node["draining"] == false && node["starting"] != true;
         node["session"] == true && node["present"] == true && takes
     };
     nodes.map_or(0, |nodes| nodes.iter().filter(takes).count())
 }
 
-fn reachable_workers(status: &serde_json::Value) -> usize {
+fn reachable_workers(status: &Value) -> usize {
     let pools = status["pools"].as_array().into_iter().flatten();
     let workers = pools.flat_map(|pool| pool["workers"].as_array().into_iter().flatten());
     let ids = workers.filter(|worker| worker["reachable"] == true);
@@ -271,6 +239,12 @@ fn reachable_workers(status: &serde_json::Value) -> usize {
         .len()
 }
 
-fn note(dialers: &Dialers, process: &Process, launch: &Launch) {
+async fn wait_until_it_listens(
+    process: &Process,
+    launch: &Launch,
+    dialers: &Dialers,
+) -> anyhow::Result<()> {
     dialers.add(process.pid(), &launch.name);
+    // The last address that a process prints.
+    process.announced("shoal: admin on ").await.map(drop)
 }

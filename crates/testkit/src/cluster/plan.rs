@@ -1,9 +1,9 @@
-use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use super::{Member, Role, Tools};
-use crate::clock::{SKEWS, WrongClock};
+use super::{Builder, Member, Role};
+use crate::admin::Admin;
+use crate::clock::SKEWS;
 use crate::dialers::Dialers;
 use crate::directory::Directory;
 use crate::fault_proxy::FaultProxy;
@@ -12,21 +12,17 @@ use crate::process::Launch;
 
 #[derive(Debug)]
 pub(super) struct Plan {
+    pub(super) builder: Builder,
     pub(super) program: PathBuf,
-    pub(super) starter: Vec<OsString>,
     pub(super) directory: Directory,
-    pub(super) settings: Vec<(String, String)>,
-    pub(super) worker_settings: Vec<(String, String)>,
-    pub(super) tools: Tools,
-    pub(super) clock: Option<WrongClock>,
     pub(super) redis: Option<SocketAddr>,
-    pub(super) store: Option<String>,
-    pub(super) fault_proxies: bool,
     pub(super) dialers: Dialers,
 }
 
+/// How other members reach this one, and the proxies for faults.
 #[derive(Debug, Default)]
 pub(super) struct Gates {
+    pub(super) dialled_at: Option<SocketAddr>,
     pub(super) own: Option<FaultProxy>,
     pub(super) redis: Option<FaultProxy>,
 }
@@ -40,12 +36,10 @@ impl Plan {
     ) -> anyhow::Result<Member> {
         let name = format!("{role}-{number}");
         let log = self.directory.file(&format!("{name}.log"));
+        let (builder, admin) = (&self.builder, local_port()?.to_string());
         let mut gates = Gates::default();
-        let mut launch = Launch::new(&name, &self.program, log).arguments([
-            "serve",
-            "--admin",
-            &local_port()?.to_string(),
-        ]);
+        let mut launch =
+            Launch::new(&name, &self.program, log).arguments(["serve", "--admin", &admin]);
         if let Some(roles) = role.flag() {
             launch = launch.arguments(["--roles", roles]);
         }
@@ -55,47 +49,47 @@ impl Plan {
         if role.has_cluster_listener() {
             let listen = local_port()?;
             launch = launch.arguments(["--cluster-listen", &listen.to_string()]);
-            if self.fault_proxies {
+            gates.dialled_at = Some(listen);
+            let mut redis = self.redis;
+            if builder.fault_proxies {
                 let gate = FaultProxy::classified(listen, self.dialers.classify()).await?;
                 launch = launch.arguments(["--advertise", &gate.address().to_string()]);
+                gates.dialled_at = Some(gate.address());
                 gates.own = Some(gate);
+                if let Some(redis) = &mut redis {
+                    let gate = FaultProxy::start(*redis).await?;
+                    *redis = gate.address();
+                    gates.redis = Some(gate);
+                }
             }
-        }
-        if let (true, Some(mut redis)) = (role.has_cluster_listener(), self.redis) {
-            if self.fault_proxies {
-                let gate = FaultProxy::start(redis).await?;
-                redis = gate.address();
-                gates.redis = Some(gate);
+            let redis = redis.map(|redis| format!("redis://{redis}"));
+            if let Some(store) = redis.as_ref().or(builder.store.as_ref()) {
+                launch = launch.arguments(["--store", store]);
             }
-            launch = launch.arguments(["--store", &format!("redis://{redis}")]);
-        }
-        if let (true, Some(store)) = (role.has_cluster_listener(), &self.store) {
-            launch = launch.arguments(["--store", store]);
         }
         if !join.is_empty() {
             let addresses: Vec<String> = join.iter().map(SocketAddr::to_string).collect();
             launch = launch.arguments(["--join", &addresses.join(",")]);
         }
         let own = match role {
-            Role::Worker => &self.worker_settings[..],
+            Role::Worker => &builder.worker_settings[..],
             _ => &[],
         };
-        for (name, value) in self.settings.iter().chain(own) {
+        for (name, value) in builder.settings.iter().chain(own) {
             launch = launch.variable(&variable(name), value);
         }
-        for (name, value) in self
-            .clock
-            .iter()
-            .flat_map(|clock| clock.variables(skew(role, number)))
-        {
-            launch = launch.variable(name, &value);
+        if let Some(clock) = builder.clock {
+            for (name, value) in clock.variables(skew(role, number)) {
+                launch = launch.variable(name, &value);
+            }
         }
         if role.runs_tools() {
             // Last, because a command takes the rest of the line.
-            launch = launch.arguments(self.tools.arguments(&self.directory, number)?);
+            launch = launch.arguments(builder.tools.arguments(&self.directory, number)?);
         }
-        let launch = launch.under(&self.starter);
-        Member::start(role, launch, gates, self.dialers.clone()).await
+        let launch = launch.under(&builder.starter);
+        let admin = Admin::at(&format!("http://{admin}"))?;
+        Member::start(role, launch, admin, gates, self.dialers.clone()).await
     }
 }
 

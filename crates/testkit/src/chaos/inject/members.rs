@@ -11,7 +11,7 @@ use super::{AWAY, Deed, Deeds, Injector, ORDERLY_END};
 use crate::clock::{self, WrongClock};
 use crate::cluster::{Member, Tools};
 use crate::fault_proxy::{Direction, Fault};
-use crate::limits::{self, Resource};
+use crate::limits::{self, DESCRIPTORS};
 
 const BRIEFLY: Duration = Duration::from_millis(300);
 
@@ -78,9 +78,9 @@ impl Injector<'_> {
         let member = self.one_of(members)?;
         let pid = member.pid();
         let free = limits::lowest_free_descriptor(pid)?;
-        limits::set(pid, Resource::Descriptors, Some(free)).await?;
+        limits::set(pid, DESCRIPTORS, Some(free)).await?;
         self.wait_about(self.options.lease).await;
-        limits::set(pid, Resource::Descriptors, None).await?;
+        limits::set(pid, DESCRIPTORS, None).await?;
         Ok(vec![Deed::new("without descriptors", member.name())])
     }
 
