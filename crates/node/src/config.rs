@@ -21,16 +21,15 @@ mod node;
 mod parse;
 mod pools;
 mod port_tls;
-mod redis;
 pub mod reference;
 mod reload;
 mod rules;
-mod secret_source;
 mod server;
 mod setting_path;
 mod shutdown;
 mod standard;
 mod state_keys;
+mod store_address;
 mod variable;
 mod warnings;
 
@@ -51,12 +50,10 @@ pub(crate) use load::load_again;
 pub use node::{MEMORY, Node, Role};
 pub use pools::{Backend, Pool};
 pub use port_tls::{ClientCertificate, PortTls};
-pub use redis::{Redis, StoreAddress};
 pub use reload::Reload;
 pub use rules::pools::LONGEST_POOL_NAME;
 pub(crate) use rules::pools::check_name as check_pool_name;
 use schemars::JsonSchema;
-pub use secret_source::SecretSource;
 use serde::{Deserialize, Serialize};
 pub use server::{Operator, OperatorRole, Server};
 pub use shoal_auth::TokenHash;
@@ -65,14 +62,16 @@ pub use shoal_outbound::OutboundConfig;
 pub use shoal_policy::PolicyConfig;
 use shoal_ports::REDACTED;
 pub use shoal_ports::{
-    CallSettings, CatalogSettings, NodeLimits, Period, QuotaConfig, Secret, ServerInfo,
-    SessionSettings, StreamSettings, TaskSettings,
+    CallSettings, CatalogSettings, NodeLimits, Period, QuotaConfig, Secret, SecretSource,
+    ServerInfo, SessionSettings, StreamSettings, TaskSettings,
 };
+use shoal_store_redis::{RedisConfig, RedisSettings};
 use shoal_telemetry::audit::Audit;
 use shoal_telemetry::config::Telemetry;
 use shoal_telemetry::logging::Logging;
 pub use shutdown::Shutdown;
 pub use state_keys::StateKeys;
+pub use store_address::StoreAddress;
 use toml::Value;
 pub use variable::{Variable, value};
 
@@ -89,7 +88,7 @@ pub struct Settings {
     /// Connections between processes.
     pub cluster: Cluster,
     /// Connections to the Redis of `node.store`.
-    pub redis: Redis,
+    pub redis: RedisSettings,
     /// [Authentication](authentication.md) of callers.
     pub auth: Auth,
     /// Access rules ([policy](policy.md)). Without rules, callers may use everything. With rules, Shoal denies what no
@@ -134,6 +133,17 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Returns the settings of the store in Redis.
+    #[must_use]
+    pub fn redis_store(&self) -> RedisConfig {
+        RedisConfig {
+            url: self.node.store.expose().to_owned(),
+            redis: self.redis.clone(),
+            streams: self.streams.clone(),
+            ..RedisConfig::default()
+        }
+    }
+
     /// Returns the telemetry settings of this process, whose id is `instance`.
     #[must_use]
     pub fn telemetry_of(&self, instance: &str) -> Telemetry {

@@ -86,10 +86,7 @@ fn open_files(settings: &Settings) -> Result<(), Failure> {
     }
     let redis = of_redis(settings);
     if !redis.is_empty() && redis.iter().all(|(_, file)| file.exists()) {
-        let store = settings
-            .redis
-            .store(&settings.node.store, &settings.streams);
-        shoal_store_redis::open_files(&store)
+        shoal_store_redis::open_files(&settings.redis_store())
             .map_err(|reason| Failure::usage(format!("redis: {reason}")))?;
     }
     let auth = &settings.auth;

@@ -24,12 +24,12 @@ impl Storage {
     /// # Errors
     /// If the store cannot be opened for another reason, such as an invalid URL.
     pub(crate) async fn open(settings: &Settings, starting: &Starting) -> anyhow::Result<Self> {
-        let streams = &settings.streams;
         if settings.node.store.is_memory() {
-            return Ok(Self::Memory(MemoryStore::new(streams.clone())));
+            return Ok(Self::Memory(MemoryStore::new(settings.streams.clone())));
         }
-        let config = settings.redis.store(&settings.node.store, streams);
-        connect(config, starting).await.map(Self::Redis)
+        connect(settings.redis_store(), starting)
+            .await
+            .map(Self::Redis)
     }
 
     pub(crate) fn store(&self) -> Store {

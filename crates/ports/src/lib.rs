@@ -62,6 +62,7 @@ mod principal_counts;
 mod quota;
 mod read_file;
 mod secret;
+mod secret_source;
 mod sections;
 mod session_state;
 mod store;
@@ -119,6 +120,7 @@ pub use principal_counts::PrincipalCounts;
 pub use quota::{CellRate, QuotaCells, QuotaConfig, QuotaKey, QuotaPer, QuotaSubject, Rate, Taken};
 pub use read_file::{read_file, read_text, read_text_or_pipe};
 pub use secret::{REDACTED, Secret};
+pub use secret_source::SecretSource;
 pub use sections::kubernetes;
 pub use sections::{
     CacheScope, CallSettings, CatalogSettings, NodeLimits, ServerInfo, SessionSettings,

@@ -5,18 +5,18 @@ use std::path::Path;
 use redis::{ClientTlsConfig, RedisConnectionInfo, TlsCertificates};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
-use shoal_ports::{Secret, read_file};
+use shoal_ports::{Secret, SecretSource, read_file};
 
-use crate::config::{Password, RedisConfig, SentinelConfig, TlsConfig};
+use crate::config::{RedisConfig, RedisSettings, RedisTls, Sentinel};
 use crate::target::{RedisTarget, Topology};
 
 const LONGEST: u64 = 1 << 20;
 
 pub(crate) struct RedisCredentials {
     user: Option<String>,
-    password: Option<Password>,
-    tls: TlsConfig,
-    sentinel: SentinelConfig,
+    password: Option<SecretSource>,
+    tls: RedisTls,
+    sentinel: Sentinel,
 }
 
 pub(crate) struct RedisAccess {
@@ -29,13 +29,13 @@ pub(crate) struct RedisAccess {
 impl RedisCredentials {
     /// Fails if settings conflict with the URL or each other.
     pub(crate) fn new(target: &RedisTarget, config: &RedisConfig) -> Result<Self, String> {
-        let RedisConfig {
+        let RedisSettings {
             user,
             password,
             tls,
             sentinel,
             ..
-        } = config.clone();
+        } = config.redis.clone();
         if user.is_some() && target.user.is_some() {
             return Err("the URL names a user, and so does redis.user: remove one".to_owned());
         }
@@ -46,7 +46,7 @@ impl RedisCredentials {
             return Err("redis.tls.certificate and redis.tls.key go together".to_owned());
         }
         let by_sentinels = matches!(target.place, Topology::Sentinel { .. });
-        let SentinelConfig {
+        let Sentinel {
             user: sentinel_user,
             password: sentinel_password,
             tls: sentinel_tls,
@@ -68,7 +68,7 @@ impl RedisCredentials {
         }
         let user = target.user.clone().or(user);
         let in_url = target.password.clone().map(Secret::new);
-        let password = in_url.map(Password::Value).or(password);
+        let password = in_url.map(SecretSource::Value).or(password);
         // Refuse a user without a password, because the Redis client library would log in as `default`.
         if user.is_some() && password.is_none() {
             let reason = "a user needs a password: set redis.password. Redis takes any password for a user with nopass";
@@ -116,14 +116,17 @@ impl RedisCredentials {
     }
 }
 
-fn login(user: Option<&str>, password: Option<&Password>) -> Result<RedisConnectionInfo, String> {
+fn login(
+    user: Option<&str>,
+    password: Option<&SecretSource>,
+) -> Result<RedisConnectionInfo, String> {
     let mut login = RedisConnectionInfo::default();
     if let Some(user) = user {
         login = login.set_username(user);
     }
     match password {
-        Some(Password::Value(password)) => login = login.set_password(password.expose()),
-        Some(Password::File(path)) => {
+        Some(SecretSource::Value(password)) => login = login.set_password(password.expose()),
+        Some(SecretSource::File(path)) => {
             let text = String::from_utf8(read(path)?);
             let text = text.map_err(|_| format!("{} is not UTF-8", path.display()))?;
             login = login.set_password(text.trim());

@@ -41,7 +41,7 @@ impl RedisBus {
             listening: listening.clone(),
             dialler,
             channel: channel.clone(),
-            answer_timeout: config.response_timeout,
+            answer_timeout: config.redis.response_timeout.get(),
             backoff: config.backoff(),
             suspicion,
         };

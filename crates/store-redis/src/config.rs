@@ -2,7 +2,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use shoal_ports::{Backoff, Secret, StreamSettings, settings};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shoal_ports::{Backoff, Period, SecretSource, StreamSettings, settings};
 
 settings! {
     /// Settings of the connection to Redis, and of stored events.
@@ -12,58 +14,74 @@ settings! {
         /// `redis+cluster://host:port,host:port`, `redis+sentinel://host:port,host:port/<master-name>[/db]`. For TLS,
         /// the last two begin with `rediss+`. User and password are percent-encoded.
         pub url: String = "redis://127.0.0.1:6379".to_owned(),
-        /// Prefix of every key and channel. Deployments that share a Redis need different prefixes.
-        pub key_prefix: String = "shoal".to_owned(),
+        /// Connections.
+        pub redis: RedisSettings = RedisSettings::default(),
         /// How many events the store keeps, and for how long.
         pub streams: StreamSettings = StreamSettings::default(),
-        /// Maximum time of a Redis command.
-        pub response_timeout: Duration = Duration::from_secs(2),
-        /// Maximum time of one attempt to connect, including TLS and authentication.
-        pub connect_timeout: Duration = Duration::from_secs(5),
         /// Maximum pause between attempts to connect. Pauses begin at 50 ms and double.
         pub longest_backoff: Duration = Duration::from_secs(2),
-        /// Maximum concurrent commands. The store refuses further commands at once.
-        pub max_in_flight: usize = 4096,
-        /// User name for Redis, if the URL has none.
-        pub user: Option<String> = None,
-        /// Password for Redis, if the URL has none.
-        pub password: Option<Password> = None,
-        /// TLS certificates, used if the URL asks for TLS.
-        pub tls: TlsConfig = TlsConfig::default(),
-        /// Access to the sentinels, if it differs from access to the servers.
-        pub sentinel: SentinelConfig = SentinelConfig::default(),
     }
 }
 
-/// Password. The store reads and trims a password file for each connection.
-#[derive(Clone)]
-pub enum Password {
-    /// The password itself.
-    Value(Secret),
-    /// File that contains the password.
-    File(PathBuf),
+settings! {
+    /// Connections to Redis, whose address is `node.store`.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    #[schemars(rename = "Redis")]
+    pub struct RedisSettings {
+        /// Prefix of all keys. Each deployment needs its own.
+        pub prefix: String = "shoal".to_owned(),
+        /// Time limit of a command.
+        pub response_timeout: Period = Period::seconds(2),
+        /// Time limit to connect.
+        pub connect_timeout: Period = Period::seconds(2),
+        /// Maximum commands in flight of one process.
+        pub commands: usize = 4096,
+        /// User name, if `node.store` has none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub user: Option<String> = None,
+        /// Password, if `node.store` has none: `{ file = "…" }`, read for each connection, or `{ value = "…" }`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub password: Option<SecretSource> = None,
+        /// TLS towards Redis (`rediss://`).
+        pub tls: RedisTls = RedisTls::default(),
+        /// Login at the Redis sentinels.
+        pub sentinel: Sentinel = Sentinel::default(),
+    }
 }
 
-/// TLS to Redis. The store reads the PEM files for each connection.
-#[derive(Clone, Default)]
-pub struct TlsConfig {
-    /// File of trusted authorities. If unset, the store trusts the operating system's.
-    pub authority: Option<PathBuf>,
-    /// File of Shoal's own certificate, with its chain.
-    pub certificate: Option<PathBuf>,
-    /// File of the certificate's private key.
-    pub key: Option<PathBuf>,
+settings! {
+    /// Certificates towards Redis (`rediss://`). Shoal reads the files again for each connection.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct RedisTls {
+        /// PEM file: authorities of Redis's certificate; by default the system's.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub authority: Option<PathBuf> = None,
+        /// PEM file: client certificate, then intermediates.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub certificate: Option<PathBuf> = None,
+        /// PEM file: unencrypted private key.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub key: Option<PathBuf> = None,
+    }
 }
 
-/// Access to the sentinels.
-#[derive(Clone, Default)]
-pub struct SentinelConfig {
-    /// User name for the sentinels.
-    pub user: Option<String>,
-    /// Password for the sentinels. If unset, the store sends the servers' login when a sentinel asks for one.
-    pub password: Option<Password>,
-    /// Uses TLS for the sentinels. If unset, the servers' setting applies.
-    pub tls: Option<bool>,
+settings! {
+    /// Login at the Redis sentinels.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct Sentinel {
+        /// User name.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub user: Option<String> = None,
+        /// Password. If unset, Shoal uses the login of the Redis servers.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub password: Option<SecretSource> = None,
+        /// Uses TLS to the sentinels; by default as to Redis.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub tls: Option<bool> = None,
+    }
 }
 
 impl RedisConfig {
@@ -76,12 +94,9 @@ impl RedisConfig {
 impl fmt::Debug for RedisConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisConfig")
-            .field("key_prefix", &self.key_prefix)
+            .field("redis", &self.redis)
             .field("streams", &self.streams)
-            .field("response_timeout", &self.response_timeout)
-            .field("connect_timeout", &self.connect_timeout)
             .field("longest_backoff", &self.longest_backoff)
-            .field("max_in_flight", &self.max_in_flight)
             .finish_non_exhaustive()
     }
 }

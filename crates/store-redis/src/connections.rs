@@ -60,12 +60,12 @@ impl Connections {
         let shared = Arc::new(ConnectionsInner {
             dialler,
             meter: Meter::default(),
-            room: Semaphore::new(config.max_in_flight),
-            most: config.max_in_flight,
+            room: Semaphore::new(config.redis.commands),
+            most: config.redis.commands,
             state: watch::Sender::new(ConnectionState::Up { link, number: 0 }),
             broken: Notify::new(),
             suspicion,
-            response_timeout: config.response_timeout,
+            response_timeout: config.redis.response_timeout.get(),
             backoff: config.backoff(),
         });
         let keeper = tokio::spawn(shared.clone().keep());

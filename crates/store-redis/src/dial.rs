@@ -35,8 +35,8 @@ impl Dialler {
         let dialler = Self {
             target,
             credentials,
-            connect_timeout: config.connect_timeout,
-            response_timeout: config.response_timeout,
+            connect_timeout: config.redis.connect_timeout.get(),
+            response_timeout: config.redis.response_timeout.get(),
         };
         let access = dialler.access().map_err(ConnectError::Config)?;
         if access.certificates.is_some() && rustls::crypto::CryptoProvider::get_default().is_none()

@@ -33,7 +33,7 @@ mod store;
 mod suspicion;
 mod target;
 
-pub use config::{Password, RedisConfig, SentinelConfig, TlsConfig};
+pub use config::{RedisConfig, RedisSettings, RedisTls, Sentinel};
 pub use error::ConnectError;
 pub use meter::Latency;
 pub use outage::Outage;

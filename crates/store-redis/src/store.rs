@@ -68,22 +68,23 @@ impl RedisStore {
     /// # Errors
     /// [`ConnectError::Config`] if the settings are wrong; [`ConnectError::Unreachable`] if retrying may help.
     pub async fn connect(config: RedisConfig) -> Result<Self, ConnectError> {
-        if !is_prefix(&config.key_prefix) {
+        if !is_prefix(&config.redis.prefix) {
             let wrong = "the key prefix must not be empty, nor contain { or }";
             return Err(ConnectError::Config(wrong.to_owned()));
         }
-        if config.max_in_flight == 0 || config.streams.events_per_stream == 0 {
+        if config.redis.commands == 0 || config.streams.events_per_stream == 0 {
             let wrong = "Redis needs room for one command, and a stream for one event";
             return Err(ConnectError::Config(wrong.to_owned()));
         }
         let dialler = Arc::new(Dialler::new(&config)?);
         let place = dialler.place();
         let unreachable = |why| ConnectError::Unreachable(format!("{place}: {why}"));
-        let keys = Keys::new(&config.key_prefix);
+        let keys = Keys::new(&config.redis.prefix);
+        let response_timeout = config.redis.response_timeout.get();
         let mut link = dialler.dial().await.map_err(unreachable)?;
         let news = dialler.dial_news(&keys.news(), 0).await;
         let news = news.map_err(unreachable)?;
-        let _ = timeout(config.response_timeout, warn_of_eviction(&mut link)).await;
+        let _ = timeout(response_timeout, warn_of_eviction(&mut link)).await;
         let suspicion = Suspicion::default();
         let inner = RedisStoreInner {
             connections: Connections::new(&config, dialler.clone(), link, suspicion.clone()),

@@ -1,6 +1,7 @@
-use shoal_store_redis::{ConnectError, Password, RedisConfig, RedisStore};
+use shoal_ports::SecretSource;
+use shoal_store_redis::{ConnectError, RedisConfig, RedisStore};
 
-use crate::fixture::{config, connect, eventually, keeps_the_contract};
+use crate::fixture::{config, config_with, connect, eventually, keeps_the_contract};
 use crate::lists::keeps_lists;
 use crate::quotas::counts_cells;
 use crate::server::Server;
@@ -27,10 +28,11 @@ async fn a_user_with_few_rights_is_enough() {
 
     let file = server.directory.path("password");
     std::fs::write(&file, "s3cret@/\n").unwrap();
-    let by_file = || RedisConfig {
-        user: Some("shoal".to_owned()),
-        password: Some(Password::File(file.clone())),
-        ..config(&format!("redis://127.0.0.1:{port}"))
+    let by_file = || {
+        config_with(&format!("redis://127.0.0.1:{port}"), |redis| {
+            redis.user = Some("shoal".to_owned());
+            redis.password = Some(SecretSource::File(file.clone()));
+        })
     };
     let (redis, _) = connect(by_file()).await;
     let () = server

@@ -14,7 +14,7 @@ fn event(n: usize) -> ClusterEvent {
 async fn events_reach_every_process_and_what_is_unknown_is_skipped() {
     let server = Server::on_socket(&IN_MEMORY).await;
     let config = config(&server.url());
-    let channel = format!("{}:{{nodes}}:news", config.key_prefix);
+    let channel = format!("{}:{{nodes}}:news", config.redis.prefix);
     let (_, here) = connect(config.clone()).await;
     let (_, there) = connect(config).await;
     let mut subscribed = there.bus.subscribe();

@@ -72,7 +72,7 @@ async fn a_claim_fences_every_write_of_the_former_owner() {
 async fn an_epoch_that_was_lost_is_not_given_out_again() {
     let server = Server::on_socket(&IN_MEMORY).await;
     let config = config(&server.url());
-    let key = |id: &shoal_ports::SessionId| format!("{}:{{{id}}}:s", config.key_prefix);
+    let key = |id: &shoal_ports::SessionId| format!("{}:{{{id}}}:s", config.redis.prefix);
     let (_, store) = connect(config.clone()).await;
     let (id, _) = session(&store).await;
     let lost = store.directory.claim(&id, &node("a")).await.unwrap().epoch;

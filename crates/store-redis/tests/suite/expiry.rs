@@ -25,7 +25,7 @@ async fn finished_streams_go_after_their_time_and_make_room() {
         },
         ..config(&server.url())
     };
-    let prefix = config.key_prefix.clone();
+    let prefix = config.redis.prefix.clone();
     let (_, store) = connect(config).await;
     let (id, epoch) = session(&store).await;
     let key = format!("{prefix}:{{{id}}}:s");
@@ -135,7 +135,7 @@ async fn a_touched_session_keeps_its_streams_and_an_untouched_one_goes() {
 async fn a_claim_restarts_the_idle_time() {
     let server = Server::on_socket(&IN_MEMORY).await;
     let config = config(&server.url());
-    let prefix = config.key_prefix.clone();
+    let prefix = config.redis.prefix.clone();
     let (_, store) = connect(config).await;
     let (id, _) = session(&store).await;
     let key = format!("{prefix}:{{{id}}}:s");

@@ -5,10 +5,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use shoal_ports::{
     Append, Begin, Binding, CallId, CallProgress, DeliveryId, Epoch, JournalEntry, NewSession,
-    NodeId, Principal, SessionId, Store, StoreError, StreamSettings, WorkerId,
+    NodeId, Period, Principal, SessionId, Store, StoreError, StreamSettings, WorkerId,
 };
 use shoal_protocol::{EventId, RawJson, RequestId};
-use shoal_store_redis::{RedisConfig, RedisStore};
+use shoal_store_redis::{RedisConfig, RedisSettings, RedisStore};
 use tokio::time::{Instant, sleep};
 
 use crate::server::LONG_ENOUGH;
@@ -21,17 +21,27 @@ pub(crate) fn config(url: &str) -> RedisConfig {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     RedisConfig {
         url: url.to_owned(),
-        key_prefix: format!("shoal:{}", NEXT.fetch_add(1, Ordering::Relaxed)),
+        redis: RedisSettings {
+            prefix: format!("shoal:{}", NEXT.fetch_add(1, Ordering::Relaxed)),
+            response_timeout: Period::seconds(5),
+            connect_timeout: Period::seconds(5),
+            ..RedisSettings::default()
+        },
         streams: StreamSettings {
             events_per_stream: EVENTS,
             bytes_per_session: BYTES,
             retention: Duration::from_secs(2).into(),
             ..StreamSettings::default()
         },
-        response_timeout: Duration::from_secs(5),
         longest_backoff: Duration::from_millis(100),
         ..RedisConfig::default()
     }
+}
+
+pub(crate) fn config_with(url: &str, set: impl FnOnce(&mut RedisSettings)) -> RedisConfig {
+    let mut config = config(url);
+    set(&mut config.redis);
+    config
 }
 
 pub(crate) async fn connect(config: RedisConfig) -> (RedisStore, Store) {

@@ -27,7 +27,7 @@ impl Looked {
     async fn new() -> Self {
         let server = Server::on_socket(&IN_MEMORY).await;
         let config = config(&server.url());
-        let prefix = config.key_prefix.clone();
+        let prefix = config.redis.prefix.clone();
         let (_, store) = connect(config).await;
         let (id, epoch) = session(&store).await;
         let key = format!("{prefix}:{{{id}}}:s");

@@ -4,8 +4,8 @@ use shoal_protocol::StreamId;
 use shoal_store_redis::RedisConfig;
 
 use crate::fixture::{
-    BYTES, LONG, append, begin, config, connect, ending, entry, is_unavailable, new_session, node,
-    opening, session,
+    BYTES, LONG, append, begin, config, config_with, connect, ending, entry, is_unavailable,
+    new_session, node, opening, session,
 };
 use crate::server::{IN_MEMORY, Server};
 
@@ -86,7 +86,7 @@ async fn a_full_redis_admits_nothing_and_ends_what_it_admitted() {
 async fn a_session_keeps_no_more_bytes_than_it_may() {
     let server = Server::on_socket(&IN_MEMORY).await;
     let config = config(&server.url());
-    let prefix = config.key_prefix.clone();
+    let prefix = config.redis.prefix.clone();
     let (_, store) = connect(config).await;
     let (id, epoch) = session(&store).await;
     let key = format!("{prefix}:{{{id}}}:s");
@@ -161,11 +161,7 @@ async fn trimmed_events_make_room() {
 #[tokio::test(flavor = "multi_thread")]
 async fn too_many_commands_are_refused_at_once() {
     let server = Server::on_socket(&IN_MEMORY).await;
-    let (redis, store) = connect(RedisConfig {
-        max_in_flight: 4,
-        ..config(&server.url())
-    })
-    .await;
+    let (redis, store) = connect(config_with(&server.url(), |redis| redis.commands = 4)).await;
     let (id, _) = session(&store).await;
     server.hang();
     let waiting = (0..16).map(|_| {
@@ -196,7 +192,7 @@ async fn too_many_commands_are_refused_at_once() {
 async fn events_that_somebody_else_removed_are_told_to_be_gone() {
     let server = Server::on_socket(&IN_MEMORY).await;
     let config = config(&server.url());
-    let prefix = config.key_prefix.clone();
+    let prefix = config.redis.prefix.clone();
     let (_, store) = connect(config).await;
     let (id, epoch) = session(&store).await;
     let (start, _) = begin(&store, &id, epoch).await;

@@ -1,13 +1,12 @@
 use std::sync::OnceLock;
 
-use shoal_ports::SessionId;
-use shoal_store_redis::RedisConfig;
+use shoal_ports::{Period, SessionId};
 use shoal_telemetry::Guard;
 use shoal_telemetry::config::Telemetry;
 use shoal_telemetry::logging::Logging;
 use shoal_telemetry::metrics::prometheus_text;
 
-use crate::fixture::{begin, config, connect, eventually, node, session};
+use crate::fixture::{begin, config_with, connect, eventually, node, session};
 use crate::server::{IN_MEMORY, Server};
 
 fn count() {
@@ -32,10 +31,9 @@ fn has_ended(operation: &str, outcome: &str) {
 async fn operations_are_measured_by_how_they_end() {
     count();
     let mut server = Server::on_socket(&IN_MEMORY).await;
-    let quick = RedisConfig {
-        response_timeout: std::time::Duration::from_millis(200),
-        ..config(&server.url())
-    };
+    let quick = config_with(&server.url(), |redis| {
+        redis.response_timeout = Period::millis(200);
+    });
     let (redis, store) = connect(quick).await;
     let registrations = redis.observe();
     let (id, epoch) = session(&store).await;

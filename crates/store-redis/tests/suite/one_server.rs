@@ -1,6 +1,6 @@
-use shoal_store_redis::{ConnectError, RedisConfig, RedisStore};
+use shoal_store_redis::{ConnectError, RedisStore};
 
-use crate::fixture::{begin, config, connect, keeps_the_contract, session};
+use crate::fixture::{begin, config, config_with, connect, keeps_the_contract, session};
 use crate::server::{IN_MEMORY, Server, free_ports};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -40,18 +40,9 @@ async fn says_clearly_why_it_cannot_begin() {
     for wrong in [
         config("mysql://user:hunter2@h"),
         config("redis://user@h"),
-        RedisConfig {
-            user: Some("shoal".to_owned()),
-            ..config("redis://h")
-        },
-        RedisConfig {
-            key_prefix: "{x}".to_owned(),
-            ..config("redis://h")
-        },
-        RedisConfig {
-            max_in_flight: 0,
-            ..config("redis://h")
-        },
+        config_with("redis://h", |redis| redis.user = Some("shoal".to_owned())),
+        config_with("redis://h", |redis| redis.prefix = "{x}".to_owned()),
+        config_with("redis://h", |redis| redis.commands = 0),
     ] {
         let Err(ConnectError::Config(why)) = RedisStore::connect(wrong).await else {
             panic!("the configuration is wrong");
@@ -98,7 +89,7 @@ async fn each_step_is_one_round_trip() {
 async fn all_keys_carry_the_prefix_and_expire() {
     let server = Server::on_socket(&IN_MEMORY).await;
     let config = config(&server.url());
-    let prefix = format!("{}:", config.key_prefix);
+    let prefix = format!("{}:", config.redis.prefix);
     let (_, store) = connect(config).await;
     let (id, epoch) = session(&store).await;
     let (start, _) = begin(&store, &id, epoch).await;

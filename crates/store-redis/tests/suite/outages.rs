@@ -1,12 +1,9 @@
-use std::time::Duration;
-
-use shoal_ports::{Lagged, LogError, Renewal, StoreError};
-use shoal_store_redis::RedisConfig;
+use shoal_ports::{Lagged, LogError, Period, Renewal, StoreError};
 use tokio::time::timeout;
 
 use crate::fixture::{
-    LONG, append, begin, config, connect, eventually, is_unavailable, new_session, node,
-    once_available, session,
+    LONG, append, begin, config, config_with, connect, eventually, is_unavailable, new_session,
+    node, once_available, session,
 };
 use crate::server::{IN_MEMORY, LONG_ENOUGH, Server};
 
@@ -86,11 +83,10 @@ async fn a_restart_without_its_data_is_noticed() {
 #[tokio::test]
 async fn a_server_that_hangs_is_unavailable_until_it_goes_on() {
     let server = Server::on_socket(&IN_MEMORY).await;
-    let (redis, store) = connect(RedisConfig {
-        response_timeout: Duration::from_millis(200),
-        connect_timeout: Duration::from_millis(400),
-        ..config(&server.url())
-    })
+    let (redis, store) = connect(config_with(&server.url(), |redis| {
+        redis.response_timeout = Period::millis(200);
+        redis.connect_timeout = Period::millis(400);
+    }))
     .await;
     let (id, epoch) = session(&store).await;
     let (start, _) = begin(&store, &id, epoch).await;

@@ -1,14 +1,12 @@
 use std::iter;
 
-use shoal_ports::{Lagged, Secret};
-use shoal_store_redis::{
-    ConnectError, Password, RedisConfig, RedisStore, SentinelConfig, TlsConfig,
-};
+use shoal_ports::{Lagged, Secret, SecretSource};
+use shoal_store_redis::{ConnectError, RedisStore, RedisTls, Sentinel};
 use tokio::time::timeout;
 
 use crate::fixture::{
-    append, begin, config, connect, ending, eventually, keeps_the_contract, node, once_available,
-    session,
+    append, begin, config, config_with, connect, ending, eventually, keeps_the_contract, node,
+    once_available, session,
 };
 use crate::server::{Directory, LONG_ENOUGH, Server, knows_tls};
 use crate::tls::{Authority, write};
@@ -149,35 +147,35 @@ async fn sentinels_may_have_a_password_and_certificates_of_their_own() {
     .await;
     let (certificate, key) = authority.issue();
     let file = |name: &str, text: &str| Some(write(&watcher.directory, name, text));
-    let right = RedisConfig {
-        user: Some("shoal".to_owned()),
-        password: password("of-the-servers"),
-        tls: TlsConfig {
+    let url = format!("redis+sentinel://localhost:{sentinel}/main");
+    let right = config_with(&url, |redis| {
+        redis.user = Some("shoal".to_owned());
+        redis.password = password("of-the-servers");
+        redis.tls = RedisTls {
             authority: file("ca.pem", &authority.pem()),
             certificate: file("own.pem", &certificate),
             key: file("own-key.pem", &key),
-        },
-        sentinel: SentinelConfig {
+        };
+        redis.sentinel = Sentinel {
             user: Some("watcher".to_owned()),
             password: password("of-the-sentinels"),
             tls: Some(true),
-        },
-        ..config(&format!("redis+sentinel://localhost:{sentinel}/main"))
-    };
+        };
+    });
     let (_redis, store) = connect(right.clone()).await;
     session(&store).await;
 
     let mut wrong = right.clone();
-    wrong.sentinel.password = password("of-the-servers");
+    wrong.redis.sentinel.password = password("of-the-servers");
     let mut plain = right.clone();
-    plain.sentinel.tls = Some(false);
-    plain.tls = TlsConfig::default();
+    plain.redis.sentinel.tls = Some(false);
+    plain.redis.tls = RedisTls::default();
     for wrong in [wrong, plain] {
         let wrong = RedisStore::connect(wrong).await;
         assert!(matches!(wrong, Err(ConnectError::Unreachable(_))));
     }
 }
 
-fn password(text: &str) -> Option<Password> {
-    Some(Password::Value(Secret::new(text)))
+fn password(text: &str) -> Option<SecretSource> {
+    Some(SecretSource::Value(Secret::new(text)))
 }

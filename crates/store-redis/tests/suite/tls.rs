@@ -3,9 +3,9 @@ use std::path::PathBuf;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair,
 };
-use shoal_store_redis::{ConnectError, RedisConfig, RedisStore, TlsConfig};
+use shoal_store_redis::{ConnectError, RedisStore, RedisTls};
 
-use crate::fixture::{config, connect, keeps_the_contract};
+use crate::fixture::{config_with, connect, keeps_the_contract};
 use crate::server::{Directory, Server, knows_tls};
 
 pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
@@ -65,55 +65,43 @@ async fn serves_over_tls_with_certificates_on_both_sides() {
     let url = format!("rediss://localhost:{port}");
     let (certificate, key) = ours.issue();
     let file = |name: &str, text: &str| Some(write(&server.directory, name, text));
-    let tls = TlsConfig {
+    let tls = RedisTls {
         authority: file("trusted.pem", &ours.pem()),
         certificate: file("own.pem", &certificate),
         key: file("own-key.pem", &key),
     };
-    let trusting = || RedisConfig {
-        tls: tls.clone(),
-        ..config(&url)
-    };
+    let with = |tls: RedisTls| config_with(&url, |redis| redis.tls = tls);
+    let trusting = || with(tls.clone());
     connect(trusting()).await;
     keeps_the_contract(trusting).await;
 
-    let nobody = RedisConfig {
-        tls: TlsConfig {
-            certificate: None,
-            key: None,
-            ..tls.clone()
-        },
-        ..config(&url)
-    };
-    let suspicious = RedisConfig {
-        tls: TlsConfig {
-            authority: file("others.pem", &other.pem()),
-            ..tls.clone()
-        },
-        ..config(&url)
-    };
+    let nobody = with(RedisTls {
+        certificate: None,
+        key: None,
+        ..tls.clone()
+    });
+    let suspicious = with(RedisTls {
+        authority: file("others.pem", &other.pem()),
+        ..tls.clone()
+    });
     for refused in [nobody, suspicious] {
         let refused = RedisStore::connect(refused).await;
         assert!(matches!(refused, Err(ConnectError::Unreachable(_))));
     }
-    let nonsense = TlsConfig {
+    let nonsense = RedisTls {
         certificate: file("nonsense.pem", "no PEM"),
         ..tls.clone()
     };
-    let missing = TlsConfig {
+    let missing = RedisTls {
         authority: Some("/does/not/exist".into()),
         ..tls.clone()
     };
-    let half = TlsConfig {
+    let half = RedisTls {
         key: None,
         ..tls.clone()
     };
     for wrong in [nonsense, missing, half] {
-        let wrong = RedisConfig {
-            tls: wrong,
-            ..config(&url)
-        };
-        let wrong = RedisStore::connect(wrong).await;
+        let wrong = RedisStore::connect(with(wrong)).await;
         assert!(matches!(wrong, Err(ConnectError::Config(_))));
     }
 }

@@ -84,12 +84,10 @@ pub(super) fn cluster(settings: &Settings, broken: &mut Broken) {
 }
 
 pub(super) fn store(settings: &Settings, broken: &mut Broken) {
-    let store = &settings.node.store;
-    if store.is_memory() {
+    if settings.node.store.is_memory() {
         return;
     }
-    let config = settings.redis.store(store, &settings.streams);
-    if let Err(error) = shoal_store_redis::check(&config) {
+    if let Err(error) = shoal_store_redis::check(&settings.redis_store()) {
         broken.add("node.store", format!("{error}; or \"memory\""));
     }
 }

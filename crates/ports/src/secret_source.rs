@@ -2,9 +2,8 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shoal_ports::read_file;
 
-use super::Secret;
+use crate::{Secret, read_file};
 
 /// Minimum bytes of a secret, against guessing.
 const LEAST_BYTES: usize = 16;
