@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use shoal_ports::settings;
+use shoal_ports::{CallSettings, ClusterSettings, settings};
 
 settings! {
     /// Settings of cluster membership: leases, announcements and unreachable nodes.
@@ -24,9 +24,10 @@ settings! {
     /// Settings for routing messages to session owners.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct RoutingConfig {
-        /// How long a message or stream waits for a reachable session owner. If it is shorter than a lease, clients
-        /// notice the death of a node.
-        pub patience: Duration = Duration::from_secs(30),
+        /// The cluster. If `patience` is shorter than a lease, clients notice the death of a node.
+        pub cluster: ClusterSettings = ClusterSettings::default(),
+        /// Calls.
+        pub calls: CallSettings = CallSettings::default(),
         /// First pause before the node looks up a session's owner again. Each further pause is twice as long, minus a
         /// random part.
         pub resolve_every: Duration = Duration::from_millis(100),
@@ -48,7 +49,5 @@ settings! {
         pub open_within: Duration = Duration::from_secs(5),
         /// Maximum nodes that the node asks in turn to open a session before it waits.
         pub open_attempts: usize = 3,
-        /// Waiting time that Shoal names to refused callers.
-        pub retry_after: Duration = Duration::from_secs(1),
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use parking_lot::Mutex;
 use serde::Serialize;
-use shoal_ports::settings;
+use shoal_ports::{ClusterSettings, settings};
 use shoal_rpc::{JoiningWorker, LinkConfig};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -23,12 +23,11 @@ settings! {
     /// Settings for joining workers to nodes.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct JoinConfig {
-        /// Addresses (`host:port`) that workers dial first: nodes, or a name that leads to a node, such as a Kubernetes
-        /// Service. Connected nodes report the addresses of the others.
-        pub seeds: Vec<String> = Vec::new(),
+        /// The cluster. Workers dial the addresses of `join` first, and connected nodes report the others.
+        pub cluster: ClusterSettings = ClusterSettings::default(),
         /// How long workers dial an unreachable node that other nodes do not report.
         pub forget_after: Duration = Duration::from_secs(15),
-        /// How long all nodes may be unreachable before workers dial the seeds again.
+        /// How long all nodes may be unreachable before workers dial `join` again.
         pub reseed_after: Duration = Duration::from_secs(5),
     }
 }

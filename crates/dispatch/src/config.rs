@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_policy::RulesInForce;
-use shoal_ports::{CallSettings, CatalogSettings, Period, settings};
+use shoal_ports::{CallSettings, CatalogSettings, ClusterSettings, Period, settings};
 
 use crate::catalog::{MethodRules, PromptRules, ResourceRules, ToolRules};
 
@@ -20,13 +20,13 @@ settings! {
         },
         /// Calls, retries and circuit breakers.
         pub calls: CallSettings = CallSettings::default(),
+        /// The cluster.
+        pub cluster: ClusterSettings = ClusterSettings::default(),
         /// Time after the start in which Shoal refuses unknown tools, prompts and resources as safe to send again,
         /// because workers of other processes may still join.
         pub learn_for: Duration = Duration::ZERO,
         /// Maximum time after the start for which lists wait for pools of other processes.
         pub settle_within: Duration = Duration::ZERO,
-        /// How long a call waits for its disconnected worker, if no other worker can continue the call.
-        pub reconnect_wait: Duration = Duration::from_secs(5),
         /// Access rules. If unset, every caller may use everything.
         pub policies: Option<Arc<RulesInForce>> = None,
         /// Initial settings of pools, by name. Other pools have the defaults.
@@ -150,7 +150,7 @@ static DEFAULTS: LazyLock<PoolConfig> = LazyLock::new(PoolConfig::default);
 
 impl Config {
     pub(crate) fn reconnect_wait(&self) -> Duration {
-        self.reconnect_wait
+        self.cluster.rejoin.get()
     }
 }
 

@@ -1,7 +1,7 @@
 use shoal_rpc::{ListenerTls, Tls, TlsFiles};
 use shoal_telemetry::metrics::{CertificateValidity, Registration, TlsPort, metrics};
 
-use crate::config::{PortTls, Role, Settings};
+use crate::config::{PortTls, Role, Settings, cluster_tls};
 use crate::http::HttpTls;
 
 pub(crate) struct Certificates {
@@ -84,7 +84,7 @@ impl Certificates {
 /// # Errors
 /// Names a file that cannot be used, and why.
 pub(crate) fn links(settings: &Settings) -> Result<Option<Tls>, String> {
-    let files = settings.cluster.tls.files();
+    let files = cluster_tls::files(&settings.cluster.tls);
     let files = files.map_err(|(setting, reason)| format!("{setting}: {reason}"))?;
     let files = files.map(|files| TlsFiles {
         for_node: settings.node.is(Role::Edge) || settings.node.is(Role::Session),

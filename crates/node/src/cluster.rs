@@ -141,7 +141,7 @@ pub(crate) fn joins(
         return None;
     }
     let config = JoinConfig {
-        seeds: settings.cluster.join.clone(),
+        cluster: settings.cluster.clone(),
         ..JoinConfig::default()
     };
     let members = membership.map(|membership| membership.members.clone());
@@ -188,9 +188,9 @@ pub(crate) fn routed(
     let config = RoutingConfig {
         cached_for: usual.cached_for.min(idle),
         cached_idle: idle,
-        patience: settings.cluster.patience.get(),
+        cluster: settings.cluster.clone(),
+        calls: settings.calls.clone(),
         lookup_within: settings.redis.response_timeout.get(),
-        retry_after: settings.calls.retry_after.get(),
         ..usual
     };
     let local = sessions.map(|sessions| Arc::new(sessions.clone()) as Arc<dyn SessionGateway>);
@@ -198,16 +198,11 @@ pub(crate) fn routed(
 }
 
 pub(crate) fn link_config(settings: &Settings, tls: Option<Tls>) -> LinkConfig {
-    let cluster = &settings.cluster;
-    let silence = cluster.silence.get();
     LinkConfig {
-        max_version: cluster.protocol,
+        cluster: settings.cluster.clone(),
         max_frame: LinkConfig::default()
             .max_frame
             .max(settings.limits.body_bytes * 2),
-        ping_after: silence / 2,
-        ping_timeout: silence / 2,
-        rejoin: cluster.rejoin.get(),
         tls,
         ..LinkConfig::default()
     }

@@ -1,8 +1,7 @@
 //! The settings of a process.
 
 pub(crate) mod changes;
-mod cluster;
-mod cluster_tls;
+pub(crate) mod cluster_tls;
 mod deviations;
 pub(crate) mod discovered;
 mod discovery;
@@ -15,7 +14,6 @@ mod finding;
 #[cfg(fuzzing)]
 pub(crate) mod fuzz;
 mod layers;
-mod listen_address;
 mod load;
 mod node;
 mod parse;
@@ -36,15 +34,12 @@ mod warnings;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use changes::Given;
-pub use cluster::Cluster;
-pub use cluster_tls::ClusterTls;
 pub use discovery::Discovery;
 pub use document::Position;
 pub use environment::{CONFIG_FILE, Environment, TOKEN};
 pub use error::{Error, Findings};
 pub use finding::Finding;
 pub use layers::Source;
-pub use listen_address::listen_address;
 pub use load::load;
 pub(crate) use load::load_again;
 pub use node::{MEMORY, Node, Role};
@@ -62,8 +57,9 @@ pub use shoal_outbound::OutboundConfig;
 pub use shoal_policy::PolicyConfig;
 use shoal_ports::REDACTED;
 pub use shoal_ports::{
-    CallSettings, CatalogSettings, NodeLimits, Period, QuotaConfig, Secret, SecretSource,
-    ServerInfo, SessionSettings, StreamSettings, TaskSettings,
+    CallSettings, CatalogSettings, ClusterSettings, ClusterTls, NodeLimits, Period, QuotaConfig,
+    Secret, SecretSource, ServerInfo, SessionSettings, StreamSettings, TaskSettings,
+    listen_address,
 };
 use shoal_store_redis::{RedisConfig, RedisSettings};
 use shoal_telemetry::audit::Audit;
@@ -86,7 +82,7 @@ pub struct Settings {
     /// Name, roles, store and lease.
     pub node: Node,
     /// Connections between processes.
-    pub cluster: Cluster,
+    pub cluster: ClusterSettings,
     /// Connections to the Redis of `node.store`.
     pub redis: RedisSettings,
     /// [Authentication](authentication.md) of callers.

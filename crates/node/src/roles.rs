@@ -41,6 +41,7 @@ pub(crate) fn dispatch(
     let config = DispatchConfig {
         catalog,
         calls,
+        cluster: settings.cluster.clone(),
         learn_for: match settings.cluster.listen {
             Some(_) => settings.cluster.learning.get(),
             None => Duration::ZERO,
@@ -49,7 +50,6 @@ pub(crate) fn dispatch(
             true => TOOLS_WITHIN,
             false => Duration::ZERO,
         },
-        reconnect_wait: settings.cluster.rejoin.get(),
         policies,
         pools: settings
             .pools

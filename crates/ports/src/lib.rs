@@ -49,6 +49,7 @@ mod journal;
 mod kind;
 mod last_token;
 mod lazy;
+pub mod listen_address;
 mod liveness;
 mod membership;
 mod memo;
@@ -108,6 +109,7 @@ pub use journal::{Begin, Begun, Journal, JournalEntry, JournaledCall, OpenStream
 pub use kind::{Kind, Retry};
 pub use last_token::{LastToken, TokenDigest, digest_of};
 pub use lazy::{LazyReceiver, LazySender, NobodyReceives, Unsent, lazy_channel};
+pub use listen_address::listen_address;
 pub use liveness::{Evidence, Liveness};
 pub use membership::{Membership, NodeInfo};
 pub use memo::Memo;
@@ -123,8 +125,8 @@ pub use secret::{REDACTED, Secret};
 pub use secret_source::SecretSource;
 pub use sections::kubernetes;
 pub use sections::{
-    CacheScope, CallSettings, CatalogSettings, NodeLimits, ServerInfo, SessionSettings,
-    StreamSettings, TaskSettings,
+    CacheScope, CallSettings, CatalogSettings, ClusterSettings, ClusterTls, NEWEST_PROTOCOL,
+    NodeLimits, ServerInfo, SessionSettings, StreamSettings, TaskSettings,
 };
 pub use session_state::{
     STATE_KEY_BYTES, SessionState, StateDoor, StateRequest, no_session, not_kept, perhaps_kept,

@@ -2,6 +2,7 @@
 
 mod calls;
 mod catalog;
+mod cluster;
 pub mod kubernetes;
 mod limits;
 mod session;
@@ -10,6 +11,7 @@ mod tasks;
 
 pub use calls::CallSettings;
 pub use catalog::{CacheScope, CatalogSettings, ServerInfo};
+pub use cluster::{ClusterSettings, ClusterTls, NEWEST_PROTOCOL};
 pub use limits::NodeLimits;
 pub use session::SessionSettings;
 pub use streams::StreamSettings;

@@ -46,8 +46,8 @@ impl ClusterServer {
         } = self;
         let stopped = CancellationToken::new();
         let router = Server::builder()
-            .http2_keepalive_interval(Some(config.ping_after))
-            .http2_keepalive_timeout(Some(config.ping_timeout))
+            .http2_keepalive_interval(Some(config.ping_after()))
+            .http2_keepalive_timeout(Some(config.ping_after()))
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .add_optional_service(workers.as_ref().map(WorkerLinks::service))

@@ -30,7 +30,7 @@ impl Routes {
     pub(super) fn unavailable(&self, reason: String) -> GatewayError {
         GatewayError::Unavailable {
             reason,
-            retry_after: self.config.retry_after,
+            retry_after: self.config.calls.retry_after.get(),
         }
     }
 }

@@ -104,7 +104,7 @@ impl<'a> Search<'a> {
                 _ => false,
             },
             counted: false,
-            patience: RoutingPatience::new(config, config.patience),
+            patience: RoutingPatience::new(config, config.cluster.patience.get()),
             redirect: None,
             redirected: false,
             tried: Vec::new(),

@@ -60,7 +60,7 @@ impl Roll {
         let mut start = self.uncovered(joins, &keep);
         if self.needs_seeds(now, joins) {
             let joined = |seed: &String| joins.iter().any(|join| join.address == *seed);
-            let seeds = self.config.seeds.iter().filter(|seed| !joined(seed));
+            let seeds = self.config.cluster.join.iter().filter(|seed| !joined(seed));
             start.extend(seeds.cloned());
         }
         start.sort_unstable();
@@ -120,7 +120,10 @@ impl Roll {
                 Some(node) if Some(node) == self.me.as_ref() => false,
                 Some(node) if join.connected => linked.insert(node.clone()),
                 Some(node) if linked.contains(node) => false,
-                _ => self.is_address(&join.address) || self.config.seeds.contains(&join.address),
+                _ => {
+                    self.is_address(&join.address)
+                        || self.config.cluster.join.contains(&join.address)
+                }
             };
         }
         keep

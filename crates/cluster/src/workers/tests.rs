@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use shoal_ports::{NodeId, NodeInfo};
+use shoal_ports::{ClusterSettings, NodeId, NodeInfo};
 use shoal_rpc::{JoinState, LinkConfig};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
@@ -11,6 +11,16 @@ use tokio::time::{Instant, timeout};
 use super::link::{JoinLink, Links};
 use super::{JoinConfig, WorkerJoins};
 use crate::view::tests::info;
+
+pub(super) fn joining(seeds: &[&str]) -> JoinConfig {
+    JoinConfig {
+        cluster: ClusterSettings {
+            join: seeds.iter().map(|&seed| seed.to_owned()).collect(),
+            ..ClusterSettings::default()
+        },
+        ..JoinConfig::default()
+    }
+}
 
 #[derive(Clone, Default)]
 struct Net {
@@ -99,10 +109,7 @@ async fn settle() {
 async fn joins_follow_the_nodes_and_leave_them_all() {
     let net = Net::default();
     net.set(&["a", "b"]);
-    let config = JoinConfig {
-        seeds: vec!["a:7000".to_owned()],
-        ..JoinConfig::default()
-    };
+    let config = joining(&["a:7000"]);
     let joins = WorkerJoins::new(config.clone(), LinkConfig::default(), None);
     joins.keep(Box::new(net.clone()));
     settle().await;
@@ -129,10 +136,7 @@ async fn joins_follow_the_nodes_and_leave_them_all() {
 async fn a_node_that_comes_while_calls_end_is_joined_to_be_left() {
     let net = Net::default();
     net.set(&["a", "b"]);
-    let config = JoinConfig {
-        seeds: vec!["a:7000".to_owned()],
-        ..JoinConfig::default()
-    };
+    let config = joining(&["a:7000"]);
     let joins = WorkerJoins::new(config.clone(), LinkConfig::default(), None);
     joins.keep(Box::new(net.clone()));
     settle().await;
@@ -159,10 +163,7 @@ async fn workers_come_and_go_one_by_one() {
     for net in [&stays, &goes] {
         net.set(&["a"]);
     }
-    let config = JoinConfig {
-        seeds: vec!["a:7000".to_owned()],
-        ..JoinConfig::default()
-    };
+    let config = joining(&["a:7000"]);
     let joins = WorkerJoins::new(config.clone(), LinkConfig::default(), None);
     joins.keep(Box::new(stays.clone()));
     settle().await;

@@ -1,11 +1,10 @@
 use std::time::Duration;
 
-use shoal_cluster::RoutingConfig;
 use shoal_ports::{
     Delivered, GatewayError, NodeId, Principal, Repeat, SessionGateway as _, SessionRef,
 };
 
-use crate::test_cluster::{Death, LEASE, Reply, TestCluster, calling, post};
+use crate::test_cluster::{Death, LEASE, Reply, TestCluster, calling, post, waiting};
 
 #[tokio::test(start_paused = true)]
 async fn a_message_is_delivered_again_when_its_owner_dies_over_it() {
@@ -210,10 +209,7 @@ async fn a_close_that_was_lost_on_the_way_back_has_been_done() {
 #[tokio::test(start_paused = true)]
 async fn patience_runs_out() {
     let patience = LEASE / 3;
-    let cluster = TestCluster::with(RoutingConfig {
-        patience,
-        ..RoutingConfig::default()
-    });
+    let cluster = TestCluster::with(waiting(patience));
     let (a, _b) = (cluster.node("a").await, cluster.node("b").await);
     let edge = cluster.edge("e").await;
     let to = cluster.session(&a).await;
@@ -233,10 +229,7 @@ async fn patience_runs_out() {
 #[tokio::test(start_paused = true)]
 async fn what_was_never_sent_is_safe_to_repeat() {
     let patience = Duration::from_secs(4);
-    let cluster = TestCluster::with(RoutingConfig {
-        patience,
-        ..RoutingConfig::default()
-    });
+    let cluster = TestCluster::with(waiting(patience));
     let a = cluster.node("a").await;
     let to = cluster.session(&a).await;
     let edge = cluster.edge("e").await;

@@ -4,7 +4,7 @@ use shoal_cluster::RoutingConfig;
 use shoal_ports::GatewayError;
 use tokio::time::Instant;
 
-use crate::test_cluster::{Death, LEASE, Reply, TestCluster};
+use crate::test_cluster::{Death, LEASE, Reply, TestCluster, waiting};
 
 #[tokio::test(start_paused = true)]
 async fn a_drained_nodes_sessions_are_taken_at_once() {
@@ -62,10 +62,9 @@ async fn whoever_waits_hears_soon_that_a_node_has_gone() {
     let hour = Duration::from_secs(3600);
     for tenths in 0..10 {
         let cluster = TestCluster::with(RoutingConfig {
-            patience: hour * 2,
             resolve_every: hour,
             resolve_at_most: hour,
-            ..RoutingConfig::default()
+            ..waiting(hour * 2)
         });
         let leased = Instant::now();
         let (a, _b) = (cluster.node("a").await, cluster.node("b").await);

@@ -25,6 +25,12 @@ pub(crate) use self::store::StoreAccess;
 pub(crate) const LEASE: Duration = Duration::from_secs(6);
 const DAY: Duration = Duration::from_secs(86_400);
 
+pub(crate) fn waiting(patience: Duration) -> RoutingConfig {
+    let mut config = RoutingConfig::default();
+    config.cluster.patience = patience.into();
+    config
+}
+
 #[derive(Clone)]
 pub(crate) struct TestCluster {
     pub(crate) store: Store,

@@ -8,7 +8,7 @@ use shoal_ports::QuotaConfig;
 use super::finding::Finding;
 use super::layers::Layers;
 use super::setting_path::{PathStep, SettingPath};
-use super::{AuthMode, Backend, Pool, Role, Settings};
+use super::{AuthMode, Backend, Pool, Role, Settings, cluster_tls};
 
 mod auth;
 mod cluster;
@@ -95,7 +95,7 @@ fn tls(settings: &Settings, broken: &mut Broken) {
             broken.add(format!("{table}.{setting}"), reason);
         }
     }
-    if let Err((setting, reason)) = settings.cluster.tls.files() {
+    if let Err((setting, reason)) = cluster_tls::files(&settings.cluster.tls) {
         broken.add(setting, reason);
     }
 }

@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_auth::TokenHash;
 use shoal_edge::EndpointConfig;
-use shoal_ports::settings;
+use shoal_ports::{listen_address, settings};
 
-use super::{Period, PortTls, SecretSource, listen_address};
+use super::{Period, PortTls, SecretSource};
 
 settings! {
     /// Ports for clients and operators.

@@ -4,7 +4,7 @@ use shoal_policy::RulesInForce;
 
 use super::finding::Finding;
 use super::layers::Layers;
-use super::{AuthMode, Pool, Role, Settings};
+use super::{AuthMode, Pool, Role, Settings, cluster_tls};
 
 pub(super) fn of(settings: &Settings, layers: &Layers) -> Vec<Finding> {
     let rules: [(&str, WarningRule); 10] = [
@@ -119,7 +119,7 @@ fn own_keys(settings: &Settings) -> Option<String> {
 /// Without mutual TLS, the cluster trusts every process that joins.
 fn open_cluster(settings: &Settings) -> Option<String> {
     let address = settings.cluster.listen?;
-    let tls = settings.cluster.tls.files().ok().flatten();
+    let tls = cluster_tls::files(&settings.cluster.tls).ok().flatten();
     let how = match tls {
         Some(tls) if !tls.allow_plaintext => return None,
         Some(_) => "cluster.tls.allow_plaintext = true; set it to false once every process has TLS",

@@ -2,7 +2,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use prost::Message as _;
-use shoal_rpc::LinkConfig;
+use shoal_ports::NEWEST_PROTOCOL;
 use shoal_rpc::proto::types::v1::{Close, Fragment, Limits, Node, Ping, Pong};
 use shoal_rpc::proto::worker::v1::node_frame::{self, Frame as Said};
 use shoal_rpc::proto::worker::v1::worker_frame::Frame;
@@ -70,7 +70,7 @@ impl ProbeLink {
             other => return failed("a hello, the first frame of a worker", kind(&other)),
         };
         let versions = link.hello.versions.unwrap_or_default();
-        let newest = LinkConfig::default().max_version;
+        let newest = NEWEST_PROTOCOL;
         let (lowest, highest) = (versions.lowest, versions.highest);
         expect(
             (1..=newest).contains(&lowest) && lowest <= highest,

@@ -69,7 +69,7 @@ impl Runner {
                 Err(error) => error,
             };
             self.failed(&error);
-            if alone_since.elapsed() > 2 * self.config.rejoin {
+            if alone_since.elapsed() > 2 * self.config.cluster.rejoin.get() {
                 chores.unsubscribe_all();
             }
             if !self.wait(&mut chores, backoff.pause()).await {

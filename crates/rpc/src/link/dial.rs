@@ -12,8 +12,8 @@ pub(crate) async fn connect(address: &str, config: &LinkConfig) -> Result<Channe
         .map_err(|_| LinkError::Transport(format!("{address:?} is not an address")))?
         .connect_timeout(config.handshake_timeout)
         .tcp_nodelay(true)
-        .http2_keep_alive_interval(config.ping_after)
-        .keep_alive_timeout(config.ping_timeout)
+        .http2_keep_alive_interval(config.ping_after())
+        .keep_alive_timeout(config.ping_after())
         .keep_alive_while_idle(true);
     let connected = match &config.tls {
         Some(tls) => secured(endpoint, address, tls).await,

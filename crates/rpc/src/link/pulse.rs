@@ -20,8 +20,7 @@ pub(crate) struct Heard(Arc<AtomicBool>);
 
 struct Pulse {
     due: Pin<Box<Sleep>>,
-    after: Duration,
-    timeout: Duration,
+    patience: Duration,
     asked: bool,
 }
 
@@ -66,9 +65,8 @@ pub(crate) fn pulse<F: Frame>(
 impl Pulse {
     fn new(config: &LinkConfig) -> Self {
         Self {
-            due: Box::pin(tokio::time::sleep(config.ping_after)),
-            after: config.ping_after,
-            timeout: config.ping_timeout,
+            due: Box::pin(tokio::time::sleep(config.ping_after())),
+            patience: config.ping_after(),
             asked: false,
         }
     }
@@ -80,13 +78,13 @@ impl Pulse {
     fn beat(&mut self, heard: bool) -> Beat {
         let now = Instant::now();
         let paused = now.duration_since(self.due.deadline()) > OWN_PAUSE;
-        let (beat, next) = match (heard, self.asked) {
-            (true, _) => (Beat::Alive, self.after),
-            (false, true) if !paused => (Beat::Dead, self.after),
-            (false, _) => (Beat::Ask, self.timeout),
+        let beat = match (heard, self.asked) {
+            (true, _) => Beat::Alive,
+            (false, true) if !paused => Beat::Dead,
+            (false, _) => Beat::Ask,
         };
         self.asked = beat == Beat::Ask;
-        self.due.as_mut().reset(now + next);
+        self.due.as_mut().reset(now + self.patience);
         beat
     }
 }
@@ -117,7 +115,7 @@ mod tests {
         let mut pulse = Pulse::new(&config);
         pulse.due().await;
         assert_eq!(pulse.beat(false), Beat::Ask);
-        tokio::time::advance(config.ping_timeout * 10).await;
+        tokio::time::advance(config.ping_after() * 10).await;
         pulse.due().await;
         assert_eq!(pulse.beat(false), Beat::Ask);
     }

@@ -1,8 +1,10 @@
+use shoal_ports::NEWEST_PROTOCOL;
+
 use crate::LinkConfig;
 use crate::proto::types::v1::{Limits, Versions};
 
 pub(crate) const LOWEST: u32 = 1;
-pub(crate) const HIGHEST: u32 = 6;
+const HIGHEST: u32 = NEWEST_PROTOCOL;
 /// Adds batches.
 pub(crate) const BATCHES: u32 = 2;
 /// Adds calls' requests for session state.
@@ -19,7 +21,7 @@ pub(crate) const TASKS: u32 = 6;
 pub(crate) fn own(config: &LinkConfig) -> Versions {
     Versions {
         lowest: LOWEST,
-        highest: config.max_version.clamp(LOWEST, HIGHEST),
+        highest: config.cluster.protocol.clamp(LOWEST, HIGHEST),
     }
 }
 
@@ -91,10 +93,8 @@ mod tests {
     #[test]
     fn the_highest_common_version_is_spoken() {
         let newest = LinkConfig::default();
-        let pinned = LinkConfig {
-            max_version: 1,
-            ..LinkConfig::default()
-        };
+        let mut pinned = LinkConfig::default();
+        pinned.cluster.protocol = 1;
         assert_eq!(negotiate(&newest, versions(1, 2)), Ok(2));
         assert_eq!(negotiate(&newest, versions(2, 9)), Ok(6));
         assert_eq!(negotiate(&pinned, versions(1, 2)), Ok(1));

@@ -137,7 +137,7 @@ impl WorkerLinksInner {
         drop(drive);
         if peer.broke(Some(link)) {
             let reason = tokio::select! {
-                () = sleep(self.config.rejoin) => "it did not reconnect in time",
+                () = sleep(self.config.cluster.rejoin.get()) => "it did not reconnect in time",
                 () = presence.gone() => "its process is gone",
                 () = self.closing.cancelled() => "this node is leaving",
             };

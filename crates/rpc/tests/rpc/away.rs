@@ -1,6 +1,4 @@
-use std::time::Duration;
-
-use shoal_ports::{Attach, Binding, CallFailure};
+use shoal_ports::{Attach, Binding, CallFailure, Period};
 use shoal_rpc::{JoiningWorker, LinkConfig, WorkerJoin};
 
 use crate::probe::{Following, journaled, next, rest};
@@ -8,10 +6,9 @@ use crate::scripted_worker::ScriptedWorker;
 use crate::setting::{Pair, config, until, within};
 
 fn impatient() -> LinkConfig {
-    LinkConfig {
-        rejoin: Duration::from_millis(50),
-        ..config()
-    }
+    let mut config = config();
+    config.cluster.rejoin = Period::millis(50);
+    config
 }
 
 #[tokio::test]
@@ -127,11 +124,8 @@ async fn a_reader_that_comes_back_does_not_take_the_call_from_who_has_it() {
 #[tokio::test]
 async fn a_peer_that_is_stopped_is_noticed() {
     within(async {
-        let quick = LinkConfig {
-            ping_after: Duration::from_millis(40),
-            ping_timeout: Duration::from_millis(60),
-            ..config()
-        };
+        let mut quick = config();
+        quick.cluster.silence = Period::millis(100);
         let worker = ScriptedWorker::running("w");
         let pair = Pair::configured(worker, quick.clone(), quick).await;
         let call = journaled();

@@ -3,7 +3,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_ports::{NodeId, NodeInfo, Worker, WorkerId, WorkerSet};
+use shoal_ports::{ClusterSettings, NodeId, NodeInfo, Period, Worker, WorkerId, WorkerSet};
 use shoal_rpc::{
     ClusterServer, GatewayLinks, Gateways, JoiningWorker, LinkConfig, WorkerJoin, WorkerLinks,
     serve_gateway, serve_workers,
@@ -27,9 +27,11 @@ pub(crate) fn config() -> LinkConfig {
     LinkConfig {
         backoff: Duration::from_millis(5),
         backoff_max: Duration::from_millis(20),
-        rejoin: PATIENCE,
-        ping_after: Duration::from_secs(20),
-        ping_timeout: Duration::from_secs(20),
+        cluster: ClusterSettings {
+            rejoin: PATIENCE.into(),
+            silence: Period::seconds(40),
+            ..ClusterSettings::default()
+        },
         ..LinkConfig::default()
     }
 }

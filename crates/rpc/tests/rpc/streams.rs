@@ -1,7 +1,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use shoal_ports::{Delivered, EventStream, GatewayError, NodeId, SessionGateway, StreamItem};
+use shoal_ports::{
+    Delivered, EventStream, GatewayError, NodeId, Period, SessionGateway, StreamItem,
+};
 use shoal_rpc::{LinkConfig, RemoteGateway};
 
 use crate::gateway::{edge, ping, session};
@@ -97,11 +99,8 @@ async fn a_node_that_is_stopped_is_noticed() {
     within(async {
         let node = Node::start(config()).await;
         let proxy = Proxy::start(node.address).await;
-        let quick = LinkConfig {
-            ping_after: Duration::from_millis(40),
-            ping_timeout: Duration::from_millis(60),
-            ..config()
-        };
+        let mut quick = config();
+        quick.cluster.silence = Period::millis(100);
         let edge = RemoteGateway::new(NodeId::new("e"), None, &proxy.address(), quick);
         let _items = node.routing.will_stream();
         let mut stream = edge.listen(&session(), None).await.unwrap();

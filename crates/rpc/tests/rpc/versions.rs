@@ -21,11 +21,10 @@ use crate::scripted_gateway::{Asked, event_id};
 use crate::scripted_worker::ScriptedWorker;
 use crate::setting::{Node, Pair, config, within};
 
-fn speaking(max_version: u32) -> LinkConfig {
-    LinkConfig {
-        max_version,
-        ..config()
-    }
+fn speaking(protocol: u32) -> LinkConfig {
+    let mut config = config();
+    config.cluster.protocol = protocol;
+    config
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -22,7 +22,7 @@ impl Search<'_> {
     /// is safe. Listening, closing and asking may always be repeated.
     fn give_up(&mut self) -> GatewayError {
         self.routes.counters.given_up.add();
-        let patience = self.routes.config.patience;
+        let patience = self.routes.config.cluster.patience.get();
         let has_effect = matches!(self.operation, Operation::Deliver | Operation::Adopt);
         if self.committed && has_effect {
             let reason = format!(

@@ -6,14 +6,12 @@ use tokio::time::Instant;
 use super::{Joined, Roll};
 use crate::view::tests::info;
 use crate::workers::JoinConfig;
+use crate::workers::tests::joining;
 
 const SEED: &str = "seed:7000";
 
 fn roll() -> Roll {
-    let config = JoinConfig {
-        seeds: vec![SEED.to_owned()],
-        ..JoinConfig::default()
-    };
+    let config = joining(&[SEED]);
     Roll::new(config, None)
 }
 
@@ -99,10 +97,7 @@ fn while_nobody_tells_anything_nobody_is_dropped() {
 
 #[test]
 fn a_node_does_not_join_itself_and_only_those_that_dispatch() {
-    let config = JoinConfig {
-        seeds: vec![SEED.to_owned()],
-        ..JoinConfig::default()
-    };
+    let config = joining(&[SEED]);
     let (mut roll, now) = (Roll::new(config, Some(NodeId::new("a"))), Instant::now());
     let neither = NodeInfo {
         session: false,
@@ -119,10 +114,7 @@ fn a_node_does_not_join_itself_and_only_those_that_dispatch() {
 #[test]
 fn a_node_that_is_reached_by_two_addresses_has_one_link() {
     let other = "alias:7000";
-    let config = JoinConfig {
-        seeds: vec![SEED.to_owned(), other.to_owned()],
-        ..JoinConfig::default()
-    };
+    let config = joining(&[SEED, other]);
     let (mut roll, now) = (Roll::new(config, None), Instant::now());
     assert_eq!(roll.revise(now, &[], None).start, [other, SEED]);
     let (first, second) = (linked(SEED, "a", &["a"]), linked(other, "a", &["a"]));

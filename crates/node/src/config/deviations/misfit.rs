@@ -1,11 +1,12 @@
 //! Explains why a value does not fit, and how to write what is probably meant.
 
 use serde_json::Value as Schema;
+use shoal_ports::listen_address;
 use toml::Value;
 
+use super::super::holds_secrets;
 use super::super::reference::{choices, is_table, variants};
 use super::super::setting_path::{PathStep, SettingPath};
-use super::super::{holds_secrets, listen_address};
 use super::suggestions::nearest;
 
 const LONGEST: usize = 60;

@@ -1,3 +1,6 @@
+use shoal_ports::NEWEST_PROTOCOL;
+
+use super::super::cluster_tls::plaintext_to_others;
 use super::{Broken, Role, Settings};
 
 pub(super) fn roles(settings: &Settings, broken: &mut Broken) {
@@ -49,7 +52,7 @@ pub(super) fn cluster(settings: &Settings, broken: &mut Broken) {
             "other processes cannot dial 0.0.0.0 or [::]: say where they reach this one, as HOST:PORT",
         );
     }
-    if let Some(address) = cluster.plaintext_to_others()
+    if let Some(address) = plaintext_to_others(cluster)
         && !cluster.insecure
     {
         broken.add(
@@ -61,7 +64,7 @@ pub(super) fn cluster(settings: &Settings, broken: &mut Broken) {
             ),
         );
     }
-    let newest = shoal_rpc::LinkConfig::default().max_version;
+    let newest = NEWEST_PROTOCOL;
     if !(1..=newest).contains(&cluster.protocol) {
         broken.add(
             "cluster.protocol",

@@ -1,18 +1,20 @@
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use shoal_ports::settings;
-use shoal_rpc::LinkConfig;
+use crate::{Period, listen_address, settings};
 
-use super::{ClusterTls, Period, listen_address};
+/// The newest version of the protocol between processes.
+pub const NEWEST_PROTOCOL: u32 = 6;
 
 settings! {
     /// How the processes of a cluster find and reach one another.
-    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
-    pub struct Cluster {
+    #[schemars(rename = "Cluster")]
+    pub struct ClusterSettings {
         /// gRPC address and port for other processes. Without it, none can join.
         #[schemars(with = "Option<String>", extend("format" = listen_address::FORMAT))]
         #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "listen_address::read_some")]
@@ -24,7 +26,7 @@ settings! {
         pub join: Vec<String> = Vec::new(),
         /// Highest protocol version between processes. Set it before an upgrade if you [may want to go
         /// back](guides/upgrade.md#if-you-may-want-to-go-back).
-        pub protocol: u32 = LinkConfig::default().max_version,
+        pub protocol: u32 = NEWEST_PROTOCOL,
         /// How long a new node answers 50301 for unknown tools, prompts and resources. If other nodes know pools, it
         /// answers 50301 until workers of these pools have joined the new node, but at most for the pools' `linger`.
         pub learning: Period = Period::seconds(5),
@@ -45,11 +47,25 @@ settings! {
     }
 }
 
-impl Cluster {
-    /// The address that serves other machines without TLS.
-    pub(super) fn plaintext_to_others(&self) -> Option<SocketAddr> {
-        let address = self.listen.filter(|address| !address.ip().is_loopback())?;
-        // Another rule reports an incomplete `cluster.tls`.
-        matches!(self.tls.files(), Ok(None)).then_some(address)
+settings! {
+    /// The certificates that the processes of a cluster show one another ([TLS](tls.md)).
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct ClusterTls {
+        /// PEM file: certificate (server auth and client auth), then intermediates.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub certificate: Option<PathBuf> = None,
+        /// PEM file: unencrypted private key.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub key: Option<PathBuf> = None,
+        /// PEM file: authorities of the cluster's certificates.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub authority: Option<PathBuf> = None,
+        /// DNS name that only this cluster's certificates carry. It need not resolve.
+        pub name: String = "shoal".to_owned(),
+        /// How often Shoal rereads the TLS files. Shoal ignores unusable changes.
+        pub reread: Period = Period::seconds(30),
+        /// Also accepts and dials plaintext, while you turn TLS on or off.
+        pub allow_plaintext: bool = false,
     }
 }

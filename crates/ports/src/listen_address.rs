@@ -1,10 +1,12 @@
+//! An address to listen on, as people write it.
+
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use serde::de::{Deserializer, Error, Visitor};
 
 /// A setting of this format may also be a number.
-pub(super) const FORMAT: &str = "listen-address";
+pub const FORMAT: &str = "listen-address";
 
 /// Reads an address to listen on: `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`, `:8080` or `8080`. Without an IP
 /// address, it is on loopback, so that an omission cannot open a port to others.
@@ -28,13 +30,15 @@ pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-pub(super) fn read<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> {
+/// # Errors
+/// As for [`listen_address`], or a value that is no text or number.
+pub fn read<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> {
     from.deserialize_any(Written)
 }
 
-pub(super) fn read_some<'de, D: Deserializer<'de>>(
-    from: D,
-) -> Result<Option<SocketAddr>, D::Error> {
+/// # Errors
+/// As for [`read`].
+pub fn read_some<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SocketAddr>, D::Error> {
     read(from).map(Some)
 }
 
