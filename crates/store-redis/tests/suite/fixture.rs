@@ -34,7 +34,6 @@ pub(crate) fn config(url: &str) -> RedisConfig {
             ..StreamSettings::default()
         },
         longest_backoff: Duration::from_millis(100),
-        ..RedisConfig::default()
     }
 }
 
