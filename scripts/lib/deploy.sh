@@ -33,7 +33,7 @@ build_static() {
     static_build check
 }
 
-# static_build VERB…: `begin_after NAME` or `check`. Quick to build: not `dist`, and with the features of the README's first command.
+# static_build VERB…: `begin_when_built NAME` or `check`. Quick to build: not `dist`, and with the features of the README's first command.
 static_build() {
     "$@" "build: static binary" 3600 env SHOAL_PROFILE=dev SHOAL_FEATURES= "$ROOT/deploy/build-static" "$WORK/static/shoal"
 }

@@ -113,6 +113,14 @@ begin_after() {
     ahead "$2" bash -c 'flock "$0" true; exec timeout -k 10 "$@"' "$(status_of "$1")" "${@:3}"
 }
 
+# begin_when_built EARLIER NAME SECONDS COMMAND…: the same, as soon as the `cargo test` EARLIER runs its first program or has ended. Cargo
+# compiles for one command at a time.
+begin_when_built() {
+    # shellcheck disable=SC2016 # the shell that is started expands it
+    ahead "$2" bash -c 'until [[ ! -e $0.status || -s $0.status ]] || grep -qE "^ +(Running|Doc-tests) " "$0"; do sleep 1; done
+        exec timeout -k 10 "$@"' "$(log_of "$1")" "${@:3}"
+}
+
 # begin_in_turn TURNS NAME SECONDS COMMAND…: the same for TURNS concurrent commands: each waits for the one begun TURNS earlier.
 begin_in_turn() {
     local turns=$1

@@ -2,7 +2,8 @@
 # The test suites.
 
 UNIT_SECONDS=3600
-# The unit tests run in lanes beside each other: for each, Cargo's words for its programs. `ch*` is chaos, which takes the longest.
+# The unit tests run in lanes beside each other: for each, Cargo's words for its programs. They are compiled in this order, first chaos
+# (`ch*`), which takes the longest.
 UNIT_LANES=("--test ch*" "--test c[!h]* --test e*" "--lib --bins --test [!ce]*" --doc)
 
 suite_unit() {
@@ -39,7 +40,7 @@ lint_while_building() {
     fi
 }
 
-# lints VERB…: `begin_after NAME` or `check`
+# lints VERB…: `begin_when_built NAME` or `check`
 lints() {
     once component "unit: clippy" clippy cargo-clippy || return 1
     if [[ ${CARGO[0]} == cargo ]]; then
@@ -53,33 +54,24 @@ lints() {
     fi
 }
 
-# begin_unit_tests: begins to compile all programs of the tests, and to run each lane after that
+# begin_unit_tests: begins to compile and run the lanes
 begin_unit_tests() {
-    local lane words
-    begin "unit: programs" "$UNIT_SECONDS" "${CARGO[@]}" test --locked --workspace --no-run
+    local lane words earlier=
     for lane in "${UNIT_LANES[@]}"; do
         # Words with patterns, which Cargo expands.
         read -ra words <<<"$lane"
-        begin_after "unit: programs" "unit: tests $lane" "$UNIT_SECONDS" \
+        begin_when_built "$earlier" "unit: tests $lane" "$UNIT_SECONDS" \
             "${CARGO[@]}" test --locked --workspace --no-fail-fast "${words[@]}"
+        earlier="unit: tests $lane"
     done
 }
 
-# build_ahead: begins to compile and run the unit tests, and to compile the needs of other suites and of the last checks. Parts of suites
-# mostly wait, so they leave processors for the compiler.
+# build_ahead: begins to compile and run the unit tests, and to compile the needs of other suites and of the last checks
 build_ahead() {
-    local lane logs=()
-    if once tests_need; then
-        begin_unit_tests
-        for lane in "${UNIT_LANES[@]}"; do logs+=("$(log_of "unit: tests $lane")"); done
-        # Cargo builds for one command at a time. A lane needs it only until its first program runs.
-        # shellcheck disable=SC2016 # the shell that is started expands it
-        begin_after "unit: programs" "unit: lanes" "$UNIT_SECONDS" bash -c \
-            'for log; do until [[ -s $log.status ]] || grep -qE "^ +(Running|Doc-tests) " "$log"; do sleep 1; done; done' \
-            lanes "${logs[@]}"
-    fi
-    [[ -n ${TEST_SHOAL_BIN:-} || $(uname -s) != Linux ]] || static_build begin_after "unit: lanes"
-    lints begin_after "unit: lanes" || true
+    local last="unit: tests ${UNIT_LANES[-1]}"
+    ! once tests_need || begin_unit_tests
+    [[ -n ${TEST_SHOAL_BIN:-} || $(uname -s) != Linux ]] || static_build begin_when_built "$last"
+    lints begin_when_built "$last" || true
 }
 
 # component NAME COMPONENT COMMAND: whether the check NAME has its tool; fetches a missing one
@@ -123,7 +115,11 @@ tests_need() {
 cargo_tests() {
     local name="unit: tests" status=0 passed failed ignored began=$SECONDS lane log
     log=$(log_of "$name")
-    [[ -n ${BEGUN[unit: programs]:-} ]] || begin_unit_tests
+    if [[ -z ${BEGUN[$name ${UNIT_LANES[0]}]:-} ]]; then
+        # A lane compiles no programs of other packages.
+        once build_tools || return 0
+        begin_unit_tests
+    fi
     for lane in "${UNIT_LANES[@]}"; do
         attempt "$name $lane" "$UNIT_SECONDS" || status=$?
         cat "$LAST_LOG" >>"$log"
