@@ -127,11 +127,11 @@ build_tools() {
 
 TOOLS_BUILD="build: shoal, cluster, load tool, programs by shoal-mcp"
 
-# tools_build VERB: `begin` or `check`. For the whole workspace and with examples, so that the features are those of the unit tests, and
-# their builds are reused.
+# tools_build VERB: `begin` or `check`. For the whole workspace and with examples, which unit tests start too, so that the features are those
+# of the unit tests, and their builds are reused.
 tools_build() {
     "$1" "$TOOLS_BUILD" 3600 \
-        "${CARGO[@]}" build --locked --workspace --bin shoal --bin cluster --bin loadtest --example ledger --example nim --example openapi_preview
+        "${CARGO[@]}" build --locked --workspace --bin shoal --bin cluster --bin loadtest --examples
 }
 
 # start_cluster NAME ARGUMENT…: starts edges, session nodes and workers as processes, behind a proxy that sends each request to the next

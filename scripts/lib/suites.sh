@@ -2,9 +2,10 @@
 # The test suites.
 
 UNIT_SECONDS=3600
-# The unit tests run in lanes beside each other: for each, Cargo's words for its programs. They are compiled in this order, first chaos
-# (`ch*`), which takes the longest.
-UNIT_LANES=("--test ch*" "--test c[!h]* --test e*" "--lib --bins --test [!ce]*" --doc)
+# The unit tests run in lanes, several programs at once: for each, Cargo's words for its programs. These run beside other suites.
+UNIT_LANES=("--lib --bins --test [!c]*" --doc)
+# Tests of clusters (`ch*` is chaos) run after the other suites, because clusters that share processors could lose leases.
+CLUSTER_LANES=("--test ch*" "--test c[!h]*")
 
 suite_unit() {
     heading "unit"
@@ -54,10 +55,10 @@ lints() {
     fi
 }
 
-# begin_unit_tests: begins to compile and run the lanes
-begin_unit_tests() {
+# begin_lanes LANE…: begins to compile and run them
+begin_lanes() {
     local lane words earlier=
-    for lane in "${UNIT_LANES[@]}"; do
+    for lane in "$@"; do
         # Words with patterns, which Cargo expands.
         read -ra words <<<"$lane"
         begin_when_built "$earlier" "unit: tests $lane" "$UNIT_SECONDS" \
@@ -69,7 +70,7 @@ begin_unit_tests() {
 # build_ahead: begins to compile and run the unit tests, and to compile the needs of other suites and of the last checks
 build_ahead() {
     local last="unit: tests ${UNIT_LANES[-1]}"
-    ! once tests_need || begin_unit_tests
+    ! once tests_need || begin_lanes "${UNIT_LANES[@]}"
     [[ -n ${TEST_SHOAL_BIN:-} || $(uname -s) != Linux ]] || static_build begin_when_built "$last"
     lints begin_when_built "$last" || true
 }
@@ -118,9 +119,10 @@ cargo_tests() {
     if [[ -z ${BEGUN[$name ${UNIT_LANES[0]}]:-} ]]; then
         # A lane compiles no programs of other packages.
         once build_tools || return 0
-        begin_unit_tests
+        begin_lanes "${UNIT_LANES[@]}"
     fi
-    for lane in "${UNIT_LANES[@]}"; do
+    begin_lanes "${CLUSTER_LANES[@]}"
+    for lane in "${UNIT_LANES[@]}" "${CLUSTER_LANES[@]}"; do
         attempt "$name $lane" "$UNIT_SECONDS" || status=$?
         cat "$LAST_LOG" >>"$log"
     done
