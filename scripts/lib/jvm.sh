@@ -12,7 +12,7 @@ for version in "${JAVA_VERSIONS[@]}"; do
 done
 # Concurrent runs; they mostly wait.
 JVM_TURNS=4
-# Programs of a few seconds, as these and Maven, end before they win what the optimising compiler costs: it took half of the processor time.
+# These programs and Maven run for seconds, and spent half of their processor time in the optimising compiler.
 export JDK_JAVA_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # A server that can resume, if there is one.
 DIRECT=

@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # Starts Shoal processes, waits until they are ready and stops them.
 
+# The check that builds the programs of this workspace.
+TOOLS_BUILD="build: shoal, cluster, load tool, programs by shoal-mcp"
 START_SECONDS=30
 STOP_SECONDS=15
 
@@ -125,10 +127,8 @@ build_tools() {
     PREVIEW=$target/debug/examples/openapi_preview
 }
 
-TOOLS_BUILD="build: shoal, cluster, load tool, programs by shoal-mcp"
-
-# tools_build VERB: `begin` or `check`. For the whole workspace and with examples, which unit tests start too, so that the features are those
-# of the unit tests, and their builds are reused.
+# tools_build VERB: `begin` or `check`. For the whole workspace, so that the libraries have the features that the unit tests need, and are
+# compiled once. Unit tests start the examples.
 tools_build() {
     "$1" "$TOOLS_BUILD" 3600 \
         "${CARGO[@]}" build --locked --workspace --bin shoal --bin cluster --bin loadtest --examples

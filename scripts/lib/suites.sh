@@ -2,9 +2,9 @@
 # The test suites.
 
 UNIT_SECONDS=3600
-# The unit tests run in lanes, several programs at once: for each, Cargo's words for its programs. These run beside other suites.
+# Unit tests run in lanes beside each other. Each lane is what Cargo is told of its programs. These run beside other suites.
 UNIT_LANES=("--lib --bins --test [!c]*" --doc)
-# Tests of clusters (`ch*` is chaos) run after the other suites, because clusters that share processors could lose leases.
+# The tests of clusters (`ch*` is chaos) run after the other suites, because a cluster on busy processors may lose leases.
 CLUSTER_LANES=("--test ch*" "--test c[!h]*")
 
 suite_unit() {
