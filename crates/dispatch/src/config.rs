@@ -148,12 +148,6 @@ pub(crate) struct PoolSettings {
 
 static DEFAULTS: LazyLock<PoolConfig> = LazyLock::new(PoolConfig::default);
 
-impl Config {
-    pub(crate) fn reconnect_wait(&self) -> Duration {
-        self.cluster.rejoin.get()
-    }
-}
-
 impl PoolSettings {
     pub(crate) fn new(pools: BTreeMap<String, PoolConfig>, only_named: bool) -> Self {
         let mut settings = Self {

@@ -80,7 +80,7 @@ impl Dispatch {
         tried.len() < self.shared.config.calls.attempts.max(1)
     }
 
-    /// Waits for a worker up to `reconnect_wait` or, if longer, the `wait` of a pool that may scale to zero, but not
+    /// Waits for a worker up to `cluster.rejoin` or, if longer, the `wait` of a pool that may scale to zero, but not
     /// beyond the call's deadline.
     pub(crate) async fn worker_in_time(
         &self,
@@ -172,7 +172,7 @@ impl DispatchState {
         let began = Instant::now();
         // A held view would keep old data in memory.
         let scale = self.view().settings.scale_to_zero(pool).cloned();
-        let mut patience = self.config.reconnect_wait();
+        let mut patience = self.config.cluster.rejoin.get();
         let _awaiting = match &scale {
             Some(scale) => {
                 patience = patience.max(scale.wait.get());

@@ -257,7 +257,7 @@ impl Dispatch {
         let position = EventPosition::of(after);
         let mut until = Instant::now();
         if journaled {
-            until += self.shared.config.reconnect_wait();
+            until += self.shared.config.cluster.rejoin.get();
         }
         let gone = match self.find_running(&call, &worker, position, until).await {
             Ok(running) => return Ok(Resumed::Running(running)),

@@ -202,7 +202,7 @@ impl WorkerCall {
     /// Another reader has taken over the call. The call goes on there.
     pub(crate) async fn next(&mut self) -> Result<CallEventKind, Superseded> {
         loop {
-            let overdue = self.origin.call.deadline + self.shared.config.reconnect_wait();
+            let overdue = self.origin.call.deadline + self.shared.config.cluster.rejoin.get();
             let Ok(event) = timeout_at(overdue, self.read()).await else {
                 return Ok(self.overdue());
             };

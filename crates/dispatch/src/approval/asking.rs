@@ -193,7 +193,7 @@ impl Asking {
                 }
             }
             Some(AfterApproval::At(worker)) => {
-                let until = Instant::now() + dispatch.shared.config.reconnect_wait();
+                let until = Instant::now() + dispatch.shared.config.cluster.rejoin.get();
                 dispatch.start_at(call, &worker, until).await
             }
             Some(AfterApproval::Anywhere) => dispatch.start_legacy(call, None).await,

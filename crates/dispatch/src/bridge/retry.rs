@@ -155,7 +155,7 @@ async fn find(shared: &Arc<DispatchState>, call: &Call, place: Locator) -> Optio
         ..
     } = place;
     let until = match call.repeat {
-        Repeat::Never => Instant::now() + shared.config.reconnect_wait(),
+        Repeat::Never => Instant::now() + shared.config.cluster.rejoin.get(),
         Repeat::Safe => Instant::now(),
     };
     let sought = Attach {

@@ -91,7 +91,7 @@ impl CallOrigin {
     ) -> Result<(RunningCall, Arc<PoolMember>), CallFailure> {
         if let Some(Binding { worker, ledger }) = &self.call.binding {
             let until = match shared.view().member(worker) {
-                Some(_) => Instant::now() + shared.config.reconnect_wait(),
+                Some(_) => Instant::now() + shared.config.cluster.rejoin.get(),
                 None => Instant::now(),
             };
             let Some(member) = reach(shared, worker, until).await else {

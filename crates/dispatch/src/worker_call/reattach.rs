@@ -26,7 +26,7 @@ impl WorkerCall {
             return Err(NotReattached::Superseded);
         }
         let lost = self.lost();
-        let patience = self.shared.config.reconnect_wait();
+        let patience = self.shared.config.cluster.rejoin.get();
         if Instant::now() > self.origin.call.deadline + patience {
             return Err(lost.into());
         }
@@ -55,7 +55,7 @@ impl WorkerCall {
         mut elsewhere: bool,
     ) -> Result<(), NotReattached> {
         let (shared, handle) = (self.shared.clone(), self.handle.clone());
-        let until = Instant::now() + shared.config.reconnect_wait();
+        let until = Instant::now() + shared.config.cluster.rejoin.get();
         let mut changes = shared.changes();
         let mut broken = here.then(|| (self.member.clone(), self.origin.begun));
         let mut refused = None;
@@ -242,7 +242,7 @@ pub(super) async fn cancel(
     attach: Attach,
     reason: String,
 ) {
-    let until = Instant::now() + shared.config.reconnect_wait();
+    let until = Instant::now() + shared.config.cluster.rejoin.get();
     while let Some(member) = reach(&shared, &member.id, until).await {
         let Ok(mut running) = member.worker.attach(attach.clone()).await else {
             return;

@@ -70,16 +70,17 @@ impl ProbeLink {
             other => return failed("a hello, the first frame of a worker", kind(&other)),
         };
         let versions = link.hello.versions.unwrap_or_default();
-        let newest = NEWEST_PROTOCOL;
         let (lowest, highest) = (versions.lowest, versions.highest);
         expect(
-            (1..=newest).contains(&lowest) && lowest <= highest,
-            format!("versions of the frame protocol that this release speaks, 1 to {newest}"),
+            (1..=NEWEST_PROTOCOL).contains(&lowest) && lowest <= highest,
+            format!(
+                "versions of the frame protocol that this release speaks, 1 to {NEWEST_PROTOCOL}"
+            ),
             format!("{lowest} to {highest}"),
         )?;
         let version = match setting.oldest {
             true => lowest,
-            false => highest.min(newest),
+            false => highest.min(NEWEST_PROTOCOL),
         };
         let node = Node {
             id: "worker-check".to_owned(),

@@ -4,7 +4,6 @@ use crate::LinkConfig;
 use crate::proto::types::v1::{Limits, Versions};
 
 pub(crate) const LOWEST: u32 = 1;
-const HIGHEST: u32 = NEWEST_PROTOCOL;
 /// Adds batches.
 pub(crate) const BATCHES: u32 = 2;
 /// Adds calls' requests for session state.
@@ -21,7 +20,7 @@ pub(crate) const TASKS: u32 = 6;
 pub(crate) fn own(config: &LinkConfig) -> Versions {
     Versions {
         lowest: LOWEST,
-        highest: config.cluster.protocol.clamp(LOWEST, HIGHEST),
+        highest: config.cluster.protocol.clamp(LOWEST, NEWEST_PROTOCOL),
     }
 }
 

@@ -64,11 +64,10 @@ pub(super) fn cluster(settings: &Settings, broken: &mut Broken) {
             ),
         );
     }
-    let newest = NEWEST_PROTOCOL;
-    if !(1..=newest).contains(&cluster.protocol) {
+    if !(1..=NEWEST_PROTOCOL).contains(&cluster.protocol) {
         broken.add(
             "cluster.protocol",
-            format!("this release speaks the versions 1 to {newest}"),
+            format!("this release speaks the versions 1 to {NEWEST_PROTOCOL}"),
         );
     }
     let addresses = cluster.join.iter().map(|address| ("cluster.join", address));
