@@ -38,10 +38,14 @@ impl Done {
 
 /// Returns the calls that were answered rightly. The others are findings.
 pub(crate) fn answered(calls: Vec<Done>, what: &str, findings: &Findings) -> Vec<Done> {
-    let (right, others) = calls.into_iter().partition(|done| done.result.is_ok());
-    let failures = Vec::<Done>::into_iter(others).filter_map(|done| done.result.err());
-    failures.for_each(|failure| findings.failed(what, &failure));
-    right
+    let is_right = |done: &Done| match &done.result {
+        Ok(()) => true,
+        Err(failure) => {
+            findings.failed(what, failure);
+            false
+        }
+    };
+    calls.into_iter().filter(is_right).collect()
 }
 
 /// Starts `work` `rate` times a second, with the time at which it was due, and waits until all work has ended.

@@ -2,9 +2,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::Duration;
 
-use clap::{Arg, ArgAction, ArgMatches, Args, CommandFactory as _, Parser, Subcommand};
+use clap::{
+    Arg, ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
+};
 
 use crate::load::Load;
 use crate::mcp::Mode;
@@ -174,17 +177,30 @@ pub(crate) struct Idle {
 /// Options that name files and processes, which differ between comparable runs.
 const NAMES: [&str; 6] = ["shoal", "json", "logs", "pid", "peers-dir", "redis"];
 
+static OPTIONS: OnceLock<BTreeMap<String, String>> = OnceLock::new();
+
 /// Returns the options of this program's command line, with defaults.
 pub(crate) fn options() -> BTreeMap<String, String> {
+    OPTIONS.get().cloned().unwrap_or_default()
+}
+
+/// Parses this program's command line, or ends the program with a message.
+pub(crate) fn parse() -> Cli {
     let mut command = Cli::command();
-    let matches = command.try_get_matches_from_mut(std::env::args_os()).ok();
-    let chosen = matches.as_ref().and_then(ArgMatches::subcommand);
-    let Some((name, matches)) = chosen else {
-        return BTreeMap::new();
-    };
-    let arguments = command
-        .find_subcommand(name)
-        .map(clap::Command::get_arguments);
+    let matches = command.get_matches_mut();
+    if let Some((name, chosen)) = matches.subcommand() {
+        OPTIONS.get_or_init(|| options_of(&command, name, chosen));
+    }
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+fn options_of(
+    command: &clap::Command,
+    name: &str,
+    matches: &ArgMatches,
+) -> BTreeMap<String, String> {
+    let chosen = command.find_subcommand(name);
+    let arguments = chosen.map(clap::Command::get_arguments);
     let option = |argument: &Arg| {
         let values = matches.try_get_raw(argument.get_id().as_str()).ok()??;
         let values: Vec<_> = values.map(OsStr::to_string_lossy).collect();

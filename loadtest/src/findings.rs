@@ -6,6 +6,9 @@ use shoal_testkit::check::Verdict;
 use crate::failure::Failure;
 use crate::outcome::Violation;
 
+/// How the kinds of wrong answers begin.
+const WRONG: &str = "wrong answer";
+
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     kinds: Mutex<BTreeMap<String, Violation>>,
@@ -25,7 +28,7 @@ impl Findings {
 
     pub(crate) fn failed(&self, what: &str, failure: &Failure) {
         let kind = match failure {
-            Failure::Wrong(_) => "wrong answer",
+            Failure::Wrong(_) => WRONG,
             Failure::Transport(_) => "no answer",
             Failure::Status { .. } => "refused",
         };
@@ -43,6 +46,13 @@ impl Findings {
 
     pub(crate) fn count(&self) -> u64 {
         self.kinds().values().map(|kind| kind.count).sum()
+    }
+
+    /// Counts the wrong answers among the findings.
+    pub(crate) fn wrong(&self) -> u64 {
+        let kinds = self.kinds();
+        let wrong = kinds.values().filter(|kind| kind.what.starts_with(WRONG));
+        wrong.map(|kind| kind.count).sum()
     }
 
     pub(crate) fn violations(&self) -> Vec<Violation> {

@@ -60,7 +60,7 @@ impl cli::Idle {
         let limit = limit.context("could not read the limit of open files")?;
         ensure!(
             limit >= files,
-            "this process may open {limit} files and needs {files}; raise that (`ulimit -n`)"
+            "this process may open {limit} files and needs {files}: raise the limit (`ulimit -n`)"
         );
         let mut outcome = begin(self);
         let floor = match self.floor && self.streams > 0 {

@@ -33,8 +33,7 @@ mod turns;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::Parser;
-use cli::{Cli, Command};
+use cli::Command;
 use scenario::execute;
 use servers::{floor, peer, serve_while};
 use shoal_testkit::client::{connection, failure, target};
@@ -42,7 +41,7 @@ use shoal_testkit::process::usage as process;
 use tokio::runtime::{Builder, Runtime};
 
 fn main() -> ExitCode {
-    match perform(Cli::parse().command) {
+    match perform(cli::parse().command) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {

@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use crate::engine::Shared;
 use crate::engine::watch::{Reading, Seen};
-use crate::outcome::Violation;
 use crate::times;
 
 /// The figures of a load in a closed loop.
@@ -62,10 +61,9 @@ impl RunReport {
         });
         let counts = shared.tally.counts();
         let sent = &counts.stages[1].from_sent;
-        let found = shared.tally.findings.violations();
-        let (wrong, missing): (Vec<_>, Vec<_>) =
-            (found.iter()).partition(|one| one.what.starts_with("wrong answer"));
-        let sum = |found: Vec<&Violation>| found.iter().map(|one| one.count).sum::<u64>();
+        let findings = &shared.tally.findings;
+        let wrong = findings.wrong();
+        let examples = findings.violations().into_iter().map(|one| one.example);
         Self {
             seconds,
             calls,
@@ -76,9 +74,9 @@ impl RunReport {
             rss_kib,
             redis: RedisUsage::between(first, last, calls),
             other_cores: others / seconds,
-            wrong: sum(wrong),
-            failed: sum(missing) + counts.refused,
-            examples: found.iter().map(|one| one.example.clone()).collect(),
+            wrong,
+            failed: findings.count() - wrong + counts.refused,
+            examples: examples.collect(),
         }
     }
 }

@@ -30,9 +30,10 @@ impl Directory {
         let prefix = format!("shoal-{purpose}-");
         let within = |parent: &Path| tempfile::Builder::new().prefix(&prefix).tempdir_in(parent);
         let memory = has_room_in_memory().then(|| within(Path::new(MEMORY)));
+        let (path, memory) = (within(&std::env::temp_dir())?, memory.transpose()?);
         Ok(Self(Arc::new(Owned {
-            path: within(&std::env::temp_dir())?.keep(),
-            memory: memory.transpose()?.map(TempDir::keep),
+            path: path.keep(),
+            memory: memory.map(TempDir::keep),
             kept: AtomicBool::new(false),
         })))
     }
